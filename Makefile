@@ -184,6 +184,7 @@ check-servers: ## servers as Debian has them, under `blkin run`: each request co
 	@$(MAKE) --no-print-directory all
 	@status=0; ($(mortal) tests/zero/matrix $(MATRIX)) || status=1; \
 	($(mortal) tests/zero/matrix --connections 10000 --requests 20000 redis memcached nginx) || status=1; \
+	($(mortal) env SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' scripts/isolate bash tests/zero/joined-servers.sh) || status=1; \
 	($(mortal) tests/zero/services $(SERVICES)) || status=1; \
 	($(mortal) tests/zero/suites $(SERVER_SUITES)) || status=1; exit $$status
 

@@ -185,14 +185,14 @@ fault() {
     0)
         note_fault "broker killed"
         stop_part broker KILL >/dev/null 2>&1
-        sleep 3 # for so long it is away
+        sleep 3 # the broker is away
         start_far_broker || exit 1
         note_fault "broker back"
         ;;
     1)
         note_fault "agent of store-$host killed"
         stop_part "agent-$host" KILL >/dev/null 2>&1
-        sleep 1 # for so long it is away
+        sleep 1 # the agent is away
         start_agent "$host"
         ;;
     2)

@@ -192,7 +192,7 @@ static int by_latency(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Other load on the machine disturbs few of the turns. */
+/* Prints medians, because other load on the machine disturbs only few of the turns. */
 static void run(unsigned depth, size_t warm, size_t count, clockid_t server, struct figures *all)
 {
     double cpu_us;

@@ -3,7 +3,7 @@
  *
  *     null_server [count | latency] [MILLISECONDS] [ADDRESS:PORT]
  *
- * With MILLISECONDS, each answer comes so late, as from a collector that is slow or far away.
+ * MILLISECONDS delays each answer, as a collector does that is slow or far away.
  * Requests on several connections do not wait for each other.
  *
  * The program prints "null_server: listening on ADDRESS:PORT"; the default is any port of
@@ -40,7 +40,7 @@ struct null_body {
 static int counting;
 static long pause_ms;
 static struct MHD_Response *accepted;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the following */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the following */
 static uint64_t requests, spans, bytes;
 static uint32_t *latencies; /* us */
 static size_t latency_count, latency_capacity;
@@ -93,7 +93,7 @@ static void add_latency(int64_t latency)
     latencies[latency_count++] = latency > 0 ? (uint32_t)latency : 0;
 }
 
-/* A span begins with its trace id; its own time comes before that of its annotations. */
+/* In the JSON, a span begins with its trace id, and its own time precedes those of annotations. */
 static void count_body(const char *body, size_t length)
 {
     static const char mark[] = "\"traceId\":\"";

@@ -37,7 +37,8 @@ struct worker {
     struct net_address local;
 };
 
-/* What block number n of this run holds: not what an earlier run has left there. */
+/* Fills a block with data that depend on the block and the run, so that an earlier run's data
+ * differ. */
 static void fill(char *data, uint64_t seed)
 {
     for (size_t i = 0; i < BLOCK_SIZE; i += sizeof(seed)) {

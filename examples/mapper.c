@@ -1,10 +1,11 @@
 /*
- * The volume mapper of the example storage stack: finds the object that holds a block of the
- * volume, allocates it at the first write, and copies it at the first write after a snapshot.
+ * The volume mapper of the example storage stack. It finds the object that has a block of the
+ * volume. It allocates the object at the first write, and copies it at the first write after a
+ * snapshot.
  *
- * Tracing with the span API in C, in the middle of a stack: serve_requests() joins the trace that
- * came with a request, and has its span. All else is steps of that, as one thread does one after
- * the other: map() inside the process, call_store() to another daemon.
+ * Tracing with the span API in C, in the middle of a stack: serve_requests() has the span of a
+ * request, and joins the trace that came with the request. The rest are steps of that span, because
+ * one thread does all work: map() inside the process, call_store() to another daemon.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -193,7 +194,7 @@ static int answer(struct connection *connection, const struct wire_message *requ
     int status;
 
     if (request->op == WIRE_SNAPSHOT) {
-        /* from here on, what is written now can be changed only in a copy */
+        /* later writes change copies of the objects */
         pthread_rwlock_wrlock(&volume->requests);
         blkin_span_tag_uint64(span, "snapshot", ++volume->snapshots);
         pthread_rwlock_unlock(&volume->requests);

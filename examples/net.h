@@ -21,29 +21,29 @@ struct net_address {
         struct sockaddr_in6 v6;
     } sock;
     socklen_t sock_length;
-    char ip[INET6_ADDRSTRLEN]; /* as a blkin endpoint wants it */
+    char ip[INET6_ADDRSTRLEN]; /* for a blkin endpoint */
     uint16_t port;
 };
 
-/* From "HOST:PORT" or "[IPV6]:PORT". Returns 0, or -EINVAL after a message to stderr. */
+/* Reads "HOST:PORT" or "[IPV6]:PORT". Returns 0, or -EINVAL after a message to stderr. */
 int net_resolve(const char *host_port, struct net_address *address);
 
 /*
- * A socket that listens on host_port; address becomes what that is: port 0 becomes the real one.
- * Returns it, or -errno after a message to stderr.
+ * Returns a socket that listens on host_port, or -errno after a message to stderr. Sets address;
+ * for port 0, to the port that the kernel chose.
  */
 int net_open(const char *host_port, struct net_address *address);
 
 /*
- * A connection to peer; local, if not NULL, becomes its own address. Or -errno. From then on no
- * single wait on it takes longer than timeout_s.
+ * Returns a connection to peer, or -errno. No single wait on it takes longer than timeout_s. If
+ * local is not NULL, it becomes the address of this side.
  */
 int net_connect(const struct net_address *peer, int timeout_s, struct net_address *local);
 
 /*
- * Prints "NAME listening on IP:PORT", then calls serve() in a thread of its own for each
- * connection, until SIGTERM or SIGINT. Requests that are being served are finished first. Closes
- * the connections and listener. Returns 0 or -errno.
+ * Prints "NAME listening on IP:PORT". Calls serve() in a new thread for each connection, until
+ * SIGTERM or SIGINT. Then finishes the current requests, and closes the connections and the
+ * listener. Returns 0 or -errno.
  */
 int net_serve(int listener, const char *name, const struct net_address *address,
               void (*serve)(int fd, void *arg), void *arg);

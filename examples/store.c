@@ -1,10 +1,10 @@
 /*
- * An object store of the example storage stack: a write goes to its journal, to the secondaries and
+ * An object store of the example storage stack. A write goes to its journal, to the secondaries and
  * then to the object.
  *
- * Tracing with the span API in C: serve_requests() joins the trace that came with a request,
- * journal() and apply() are steps of its span, replicate() has spans, as calls to other daemons
- * that go on side by side cannot be steps.
+ * Tracing with the span API in C: serve_requests() joins the trace that came with a request.
+ * journal() and apply() are steps of its span. replicate() has spans: it calls several daemons at
+ * once, and steps cannot overlap.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,7 +38,7 @@
      1U << FAULT_DROP_REPLICA)
 
 /*
- * What a store keeps on disk: objects, and a journal. Nothing here records anything.
+ * The store's data on disk: objects, and a journal. These functions record no spans.
  *
  * A write is safe when it is in the journal, and visible when it is applied. The journal is
  * overwritten from its start at 64 MiB, and is not replayed: this is an example of tracing. The
@@ -157,7 +157,7 @@ static int read_all(int file, char *data, size_t size, uint64_t offset)
     return 0;
 }
 
-/* What was never written reads as zeros. */
+/* Bytes that were never written read as zeros. */
 static int objects_read(struct objects *objects, uint64_t object, uint64_t offset, void *data,
                         size_t length)
 {
@@ -180,7 +180,7 @@ struct store {
     int secondary_count;
 };
 
-/* What a secondary is sent, and the span of it. */
+/* A request to a secondary, and its span. */
 struct replication {
     struct peer peer;
     struct wire_message request;

@@ -43,20 +43,19 @@ struct wire_message {
 const char *wire_op_name(uint32_t op);
 
 /*
- * Sends a request; data is what a write or replicate has to send. Returns 0 or -errno. After an
- * error the connection is out of step and must be closed; so it is after an error of any function
- * below.
+ * Sends a request. data: of a write or replicate. Returns 0 or -errno. After an error of this or
+ * any function below, the connection is out of step and must be closed.
  */
 int wire_send_request(int fd, const struct wire_message *request, const void *data);
 
-/* Sends the reply to request; data is what a read that went well has to send. As above. */
+/* Sends the reply to the request. data: of a successful read. Returns 0 or -errno. */
 int wire_send_reply(int fd, const struct wire_message *request, int status, const void *data);
 
 /*
- * Receives a request, with the data that it has into data (WIRE_MAX_LENGTH bytes). Returns 1, 0 if
- * the peer has closed the connection, or -errno. After -errno the request holds what is known of
- * it, all zero (not traced) if it was not even our protocol, so that it can be traced and answered.
- * What breaks the protocol is reported to stderr.
+ * Receives a request, and its data into data (WIRE_MAX_LENGTH bytes). Returns 1, or 0 if the peer
+ * has closed the connection, or -errno. After -errno, *request has the fields that were received,
+ * so that the caller can trace and answer the request. They are all zero (not traced) if the bytes
+ * are no request. Reports errors of the protocol to stderr.
  */
 int wire_receive_request(int fd, struct wire_message *request, void *data);
 
@@ -67,8 +66,8 @@ int wire_receive_request(int fd, struct wire_message *request, void *data);
 int wire_receive_reply(int fd, const struct wire_message *request, void *data, int *status);
 
 /*
- * A connection to another daemon, made when it is needed. For one thread at a time. Nothing here
- * records anything: whoever calls has the span.
+ * A connection to another daemon, made when it is needed. For one thread at a time. These functions
+ * record no spans: the caller does.
  */
 struct peer_address {
     const char *text; /* HOST:PORT as given */

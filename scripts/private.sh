@@ -1,9 +1,9 @@
 # private.sh: starts the real parts (LTTng daemons, Zipkin, babeltrace2) for a demo or a test.
 #
-# To be sourced by a bash script that runs under scripts/isolate. Every part is a child of the script,
-# logs to $WORK/NAME.log, dies with it, and is awaited with a deadline: what did not happen in time is
-# said together with the end of the log. Functions return non-zero after they said why; they are not
-# for subshells (a part would die with the subshell).
+# To be sourced by a bash script that runs under scripts/isolate. Each part is a child of the script, logs to
+# $WORK/NAME.log, and dies with the script. Waits have a deadline, and then print the missed condition and the end of the
+# log. A function that fails prints the reason and returns non-zero. Do not call functions in a subshell: a part would die
+# with the subshell.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
@@ -102,9 +102,8 @@ wait_for() {
 
 # ---- parts ----------------------------------------------------------------------------------------
 
-# start_part NAME COMMAND...: in the background, with all descriptors redirected. SIGINT works (bash
-# would have it ignored, and babeltrace2 by itself knows no other signal), and it dies with us. An
-# earlier part of this name is ended.
+# start_part NAME COMMAND...: ends an earlier part of this name, and starts the command in the background, with all
+# descriptors redirected. It dies with this shell. SIGINT works: bash would ignore it, and babeltrace2 handles no other.
 start_part() {
     local name=$1
     shift
@@ -120,7 +119,7 @@ part_runs() {
     kill -0 "${private_pid[$1]}" 2>/dev/null
 }
 
-# wait_part NAME SECONDS: until it ends by itself; its exit status, or 124 and a message if it does not.
+# wait_part NAME SECONDS: waits until the part ends. Returns its exit status, or 124 after a message if it does not end.
 wait_part() {
     local limit=$(($2 * PATIENCE))
     local deadline=$((SECONDS + limit))
@@ -173,7 +172,7 @@ free_port() {
 
 # ---- LTTng ----------------------------------------------------------------------------------------
 
-# The client; never starts a session daemon by itself, never hangs.
+# LTTng's client. It never starts a session daemon, and never hangs.
 lttng() {
     timeout -k 2 "${LTTNG_LIMIT:-20}" lttng --no-sessiond "$@" </dev/null
 }
@@ -220,14 +219,14 @@ start_relayd() {
     wait_for 20 relayd "the relay daemon's ports" relayd_listens
 }
 
-# Has LTTng (since 2.16) more than one?
+# Returns 0 if LTTng has a choice of trace formats (since 2.16).
 has_trace_formats() {
     command lttng create --list-options 2>/dev/null | grep -q -- --trace-format
 }
 
-# start_session NAME CREATE-OPTION...: records the events of both APIs, one per span of blkin.h, in
-# buffers per user (those per process lose events of live sessions in LTTng 2.13). Where LTTng has a
-# choice of formats it is TRACE_FORMAT, or CTF 1.8, which every babeltrace2 reads (2.1: also CTF 2).
+# start_session NAME CREATE-OPTION...: records the events of both APIs; a span of blkin.h is one event. Uses buffers per
+# user, because LTTng 2.13 loses events of live sessions in buffers per process. Where LTTng has a choice, the format is
+# TRACE_FORMAT, or CTF 1.8, which every babeltrace2 reads (2.1: also CTF 2).
 start_session() {
     local name=$1 log
     shift
@@ -248,7 +247,7 @@ start_session() {
 }
 
 # shellcheck disable=SC2034 # LIVE_URL is for the caller
-# start_live_session NAME: for live viewers, through relayd; its address for them is $LIVE_URL.
+# start_live_session NAME: starts a session for live viewers, through relayd. Sets LIVE_URL, the viewers' address.
 start_live_session() {
     start_session "$1" --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" ||
         return
@@ -257,8 +256,8 @@ start_live_session() {
 
 # ---- babeltrace2 ------------------------------------------------------------------------------------
 
-# start_collector ENDPOINT INPUT...: from a live URL or the folder of a trace to ENDPOINT. A span that
-# has no closing annotation is sent when it was silent for a second, or for IDLE_TIMEOUT_MS.
+# start_collector ENDPOINT INPUT...: reads a live URL or the folder of a trace, and sends to ENDPOINT. A span without a
+# closing annotation is sent after a second without events, or after IDLE_TIMEOUT_MS.
 start_collector() {
     local endpoint=$1
     shift
@@ -272,7 +271,7 @@ viewer_attached() {
         grep -q 'client-count: [1-9]'
 }
 
-# A live viewer sees nothing of what was before it: call this before the first request.
+# A live viewer sees no earlier events: call this before the first request.
 wait_attached() {
     wait_for 20 collector "babeltrace2's attaching to the live session" viewer_attached
 }
@@ -284,8 +283,8 @@ is_recording() {
         grep -q '"attached": true'
 }
 
-# start_blkin_live ENDPOINT [OPTION...]: with a relay daemon of its own. Its session is recorded and read when
-# this returns.
+# start_blkin_live ENDPOINT [OPTION...]: starts `blkin live`, which starts a relay daemon. Waits until its session is
+# recorded and read.
 start_blkin_live() {
     local endpoint=$1
     shift

@@ -5,8 +5,8 @@ usage: supervise.py run|unshare|plain COMMAND [ARGUMENT]...
 
   run      COMMAND is a child of ours, and we may be the first process of a pid namespace
   unshare  COMMAND is unshare(1), whose child is the first process of a pid namespace; we are outside
-  plain    there is no namespace: what is left when COMMAND has ended, or we have, is found by our
-           mark in its environment (BLKIN_MARK), and BLKIN_PRIVATE is removed
+  plain    there is no namespace: a mark in the environment (BLKIN_MARK) finds the processes that are
+           left when COMMAND or this process ends; and BLKIN_PRIVATE is removed
 
 Not in bash, which can miss a signal, or a child's status, when two come together.
 
@@ -21,7 +21,7 @@ import sys
 import time
 
 PASSED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-SI_KERNEL = 128  # from a terminal, which sends it to COMMAND too; what kill(2) sends has another code
+SI_KERNEL = 128  # from a terminal, which sends it to COMMAND too; signals of kill(2) have another code
 RUN_LTTNG = "/run/lttng"
 kept = []  # a Popen that is collected takes the status of a child that has ended already
 
@@ -30,7 +30,7 @@ def start(command):
     def default_signals():
         for number in PASSED | {signal.SIGQUIT}:
             signal.signal(number, signal.SIG_DFL)
-        # unshare, and the shell in the namespace, hand on what comes before somebody waits for it.
+        # unshare and the shell in the namespace pass on the signals that come before somebody waits for them
         signal.pthread_sigmask(signal.SIG_SETMASK, PASSED if sys.argv[1] == "unshare" else [])
 
     try:
@@ -91,7 +91,7 @@ def supervise(command, through_unshare):
 # ---- without a namespace
 
 
-supervisors = set()  # ourselves and the janitor, who have the mark too
+supervisors = set()  # this process and the janitor, which also have the mark
 
 
 def marked():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which lines and branches of the product's C the unit tests run, by room.
+"""Prints which lines and branches of the product's C the unit tests run, by room.
 
 usage: unit_coverage.py [ROOM]...      with BUILD a build of "make coverage"; ROOM is a folder, such as tools/base
 
@@ -62,7 +62,7 @@ def unit_tests(root, build):
 
 
 def run(root, build, tests, data, limit_s=None):
-    """Exit status of tests/run; what gcov counts goes to the folder data. None: it took too long."""
+    """Returns the exit status of tests/run, or None: it took too long. gcov's counts go to the folder data."""
     environment = {**os.environ, "SRC": str(root), "BUILD": str(build), "GCOV_PREFIX": str(data), "LANES": "1", "PATIENCE": "2"}
     process = subprocess.Popen([root / "tests/run", *tests], cwd=root, env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -82,7 +82,7 @@ def gcov(files, folder):
 
 
 def documents(data):
-    """What gcov says of all counts in the folder: its notes lie beside the objects, so a link puts them beside the counts."""
+    """Returns gcov's output for all counts in the folder. gcov needs its notes beside the counts: symbolic links do that."""
     counts = sorted(data.rglob("*.gcda"))
     for count in counts:
         note = pathlib.Path("/", count.relative_to(data)).with_suffix(".gcno")
@@ -95,7 +95,7 @@ def measure(root, build):
     data = build / "coverage-data"
     tests = unit_tests(root, build)
     data.mkdir(parents=True, exist_ok=True)
-    for document in gcov(sorted((build / "obj").rglob("*.gcno")), data):  # also of what no test runs
+    for document in gcov(sorted((build / "obj").rglob("*.gcno")), data):  # also lines that no test runs
         coverage.add("", document, root)
     for number, test in enumerate(tests):
         shutil.rmtree(data, ignore_errors=True)

@@ -1,6 +1,9 @@
 /*
  * The whole test framework: CHECK() prints a failed condition, check_status() is main()'s result.
  *
+ * TEST(NAME) begins a test. check_run() runs the tests of a file in their order. CHECK_MAIN makes a
+ * main() that does nothing else.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef TESTS_CHECK_H
@@ -37,5 +40,34 @@ static inline int check_status(void)
 {
     return check_failures ? 1 : 0;
 }
+
+static void (*check_tests[64])(void);
+static unsigned check_test_count;
+
+static inline void check_add(void (*test)(void))
+{
+    check_tests[check_test_count++] = test;
+}
+
+static inline void check_run(void)
+{
+    for (unsigned i = 0; i < check_test_count; i++)
+        check_tests[i]();
+}
+
+#define TEST(name)                                            \
+    static void name(void);                                   \
+    __attribute__((constructor)) static void name##_add(void) \
+    {                                                         \
+        check_add(name);                                      \
+    }                                                         \
+    static void name(void)
+
+#define CHECK_MAIN             \
+    int main(void)             \
+    {                          \
+        check_run();           \
+        return check_status(); \
+    }
 
 #endif

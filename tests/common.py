@@ -35,7 +35,7 @@ def pause(seconds):
 
 
 def look_for(seconds, look, every_s=0.02):
-    """Checks again and again for so long."""
+    """Calls look() again and again for this time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         look()

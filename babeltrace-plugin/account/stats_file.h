@@ -23,8 +23,8 @@ struct stats_file {
     int fd; /* of the current file, locked against a second sink; -1: no file yet */
 };
 
-/* Claims the path. Another sink's file is an error, and so is a device or any file that is no
- * statistics file. Writes nothing. Returns false with error set. */
+/* Claims the path, and writes nothing. Returns false with error set if the path is another sink's
+ * statistics file, or exists and is no statistics file. */
 bool stats_file_open(struct stats_file *file, const char *path, struct error *error);
 
 /* Returns false with error set: then the old file stays. */

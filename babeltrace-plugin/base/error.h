@@ -28,9 +28,9 @@ __attribute__((format(printf, 2, 3))) static inline void error_print(struct erro
 
 /* Same as error_print(), with the value false: the result of a function that fails. The call with
  * variable arguments is never inlined, so compilers and checkers see the value. */
-#define error_set(...) (error_print(__VA_ARGS__), error_is_set())
+#define error_set(...) (error_print(__VA_ARGS__), error_false())
 
-static inline bool error_is_set(void)
+static inline bool error_false(void)
 {
     return false;
 }

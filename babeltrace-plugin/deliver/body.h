@@ -1,5 +1,5 @@
 /*
- * A body: encoded spans in one block of memory, any run of which can be sent by itself.
+ * A body: encoded spans in one block of memory. Any consecutive spans of it can be sent alone.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -91,8 +91,8 @@ struct event {
         struct text names; /* NAME:UNIT:KIND, separated by blanks; empty: unchanged */
     };
     uint64_t duration_ns;
-    int64_t age_ns;     /* the event describes a moment so long before time_ns, or just after */
-    uint64_t thread;    /* number of the recording thread */
+    int64_t age_ns;  /* the event describes the moment time_ns - age_ns; may be slightly below 0 */
+    uint64_t thread; /* number of the recording thread */
     uint64_t sequence;  /* of that thread's events */
     uint64_t span_kind; /* enum blkin_kind */
     uint64_t flags;     /* BLKIN_SPAN_* */

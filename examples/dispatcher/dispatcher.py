@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""A dispatcher: a TCP proxy that sends each request where it waits least, as the back ends' traces tell.
+"""A dispatcher: a TCP proxy that sends each request to the back end with the shortest wait, by the back ends' traces.
 
 usage: blkin stat --json --interval=1 | dispatcher.py --back SERVICE=HOST:PORT... [--listen HOST:PORT]
                                                       [--policy wait|least|turn] [--verbose]
 
-  --back     where requests go, and the name of that service in the traces
+  --back     a back end: the name of its service in the traces, and its address
   --listen   default 127.0.0.1:0; port 0: any free port, printed when ready
-  --policy   wait: where a request waits least, by the statistics that come on the standard input
-             (default); least: where the fewest are under way; turn: one after the other
-  --verbose  print what is known of the back ends each time that something comes
+  --policy   wait (default): the shortest wait, by the statistics from the standard input; least: the
+             fewest requests in flight; turn: round robin
+  --verbose  print the statistics of the back ends whenever they change
 
-The back ends are instrumented, or run by `blkin run`; the dispatcher itself needs nothing. It knows
-no protocol. A request is what a client sends until an answer comes; the next one begins with what
-it sends after that. So this is right for clients that wait for the whole answer before they send the
-next request, and for requests that need none that were before.
+The back ends are instrumented, or run by `blkin run`; the dispatcher itself is not. It knows no
+protocol. A request is all data that a client sends until an answer comes; then the next one begins.
+So a client must wait for the whole answer before it sends the next request, and no request may
+depend on an earlier one.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -30,9 +30,9 @@ from multiprocessing.connection import wait
 POLICIES = ("wait", "least", "turn")
 CHUNK = 65536
 CONNECT_S = 2  # and for each send
-ANSWER_S = 60  # a back end that takes longer is given up
-DOWN_S = 1     # one that cannot be reached is left alone for so long
-STALE_S = 10   # without a line for so long, what is known of the back ends is no longer true
+ANSWER_S = 60  # time-out of an answer
+DOWN_S = 1     # the pause before the next attempt at a back end that cannot be reached
+STALE_S = 10   # older statistics are not used
 LINE_MAX = 4 << 20
 
 
@@ -92,14 +92,14 @@ class Choice:
     def __init__(self, backs, policy):
         self.backs, self.policy = backs, policy
         self.turn = 0
-        self.told_at = time.monotonic()  # when what is known came
+        self.told_at = time.monotonic()  # when the last statistics came
         self.lock = threading.Lock()
 
     def cost(self, back):
-        """What a request would wait there: those that are under way come first.
+        """Returns the expected wait of a new request: the requests in flight come first.
 
-        To take the one that was fastest in the last second alone would send it all requests of the next one. What
-        nothing is known of is taken for the fastest.
+        Without the requests in flight, all requests of the next second would go to the back end that was the fastest
+        in the last one. A back end without statistics counts as the fastest.
         """
         if self.policy == "turn":
             return 0
@@ -109,7 +109,7 @@ class Choice:
         return (back.under_way + 1) * (back.wait_us or min(known))
 
     def next(self):
-        """The back end of the next request, which is under way from then on."""
+        """Returns the back end of the next request, and counts the request as in flight."""
         with self.lock:
             now, first = time.monotonic(), self.turn % len(self.backs)
             self.turn += 1
@@ -217,13 +217,13 @@ class Relay:
         self.is_answered = True
 
     def pass_on(self):
-        """Passes on what comes next. Returns False at the end of the connection."""
+        """Passes on the next data. Returns False at the end of the connection."""
         answering = self.connections.get(self.back)
         ready = wait([self.client, *filter(None, [answering])], None if self.is_answered else ANSWER_S)
         if not ready:
             complain(f"{self.back.name} takes more than {ANSWER_S} s to answer")
             return False
-        # the answer first: what the client sends after it is another request
+        # the answer first: data that the client sends after it are another request
         if answering in ready:
             data = answering.recv(CHUNK)
             if not data and not self.is_answered:

@@ -266,8 +266,8 @@ static void filter_close(void *handle)
 
 /* ---- requests ----
  *
- * Without a session, what is here is a test and a jump to the layer below: whatever a span needs
- * is prepared in functions of its own.
+ * While nobody records, a request costs a test and a jump to the layer below. The functions marked
+ * APART prepare spans.
  */
 
 #define APART __attribute__((noinline, cold))
@@ -374,5 +374,5 @@ static struct nbdkit_filter filter = {
     .cache = filter_cache,
 };
 
-struct nbdkit_filter *filter_init(void); /* nbdkit's header has no prototype of what it defines */
+struct nbdkit_filter *filter_init(void); /* nbdkit's header defines it without a prototype */
 NBDKIT_REGISTER_FILTER(filter)

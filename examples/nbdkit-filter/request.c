@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the client wants, and what is called for it. */
+/* The names of the request's span, and of the call to the layer below. */
 static const struct {
     const char *request;
     const char *layer;
@@ -92,7 +92,8 @@ static void tag_result(struct blkin_span *span, int result, const int *err)
         BLKIN_ERROR(span, error_name(*err));
 }
 
-/* With the span as the current one: what is below and knows libblkin goes on under it. */
+/* Passes the request on with the span as the current one. A layer below that uses libblkin makes
+ * children of it. */
 static int pass_on_within(struct blkin_span *span, nbdkit_next *next, const struct request *request,
                           int *err)
 {

@@ -14,11 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What all requests of a connection have in common. Not written after the connection is open. */
+/* Common to all requests of a connection. Not written after the connection is open. */
 struct connection {
-    bool is_inner;               /* this filter is above, too: that one has the server spans */
+    bool is_inner;               /* another blkin filter is above, and makes the server spans */
     bool has_layer;              /* the layer below is traced, too: as a step of the span, */
-    bool layers_are_spans;       /* or as a span of its own */
+    bool layers_are_spans;       /* or as a separate span */
     bool has_parent;             /* the next member is set */
     struct blkin_context parent; /* of the server spans */
     const char *export;          /* its name, without the trace context; "" has no tag */
@@ -36,7 +36,7 @@ enum request_type {
     REQUEST_CACHE
 };
 
-/* What nbdkit passes along with a request; data is the buffer or the list of extents, if any. */
+/* The arguments of a request. data: the buffer or the list of extents, if any. */
 struct request {
     enum request_type type;
     uint32_t count;
@@ -46,15 +46,15 @@ struct request {
 };
 
 /*
- * Is any LTTng session there to record spans? All that a request costs when there is none, so it
- * has to come before anything else: even a span that is not recorded would cost ten times as much.
+ * Returns true if anybody records spans. Must come first: this test is the whole cost of a request
+ * while nobody records. A span that is not recorded would cost ten times as much.
  */
 static inline bool request_is_traced(void)
 {
     return __builtin_expect(blkin_is_on(), 0);
 }
 
-/* Passes the request on to the layer below, within its span; returns what that returns. */
+/* Passes the request on to the layer below, in its span. Returns the result of the layer. */
 int request_trace(nbdkit_next *next, const struct connection *connection,
                   const struct request *request, int *err);
 

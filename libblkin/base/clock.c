@@ -14,7 +14,7 @@
 
 #define FIRST_MEASURE_NS 200000
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
-#define AHEAD_NS         100000   /* a new line begins so much later than the counter */
+#define AHEAD_NS         100000   /* a new line begins this long after the current time */
 #define CLOCK_LINES      16       /* slots; one is reused 16 s later, when no thread reads it */
 #define UNREAD_NS        10000000 /* no thread still uses a line that ended longer ago */
 

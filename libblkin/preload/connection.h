@@ -166,7 +166,7 @@ void connection_read_unseen(struct connection *connection);
 /* Returns true if the calling thread has read a request while tracing was off, and not answered. */
 bool connection_any_unseen(void);
 
-/* A request without an answer for so long counts as one that gets none, for example a feed. */
+/* A request that has had no answer for this time counts as one that gets none, such as a feed. */
 #define PRELOAD_STALE_NS UINT64_C(10000000000)
 
 /* Returns the connection of the slot, with a reference, or NULL. generation: that of the connection

@@ -146,7 +146,7 @@ void ring_ask(const char *path)
         if (ring_connection.is_awaited)
             return;
         if (ring_ask_on_same()) {
-            ring_ask_set_awaited(RING_KEPT_NS); /* no later retry is possible */
+            ring_ask_set_awaited(RING_KEPT_NS); /* after chroot(2), no new connection is possible */
             return;
         }
     }

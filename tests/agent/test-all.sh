@@ -64,11 +64,11 @@ end_agent() {
     return 0
 }
 
-# all spans, once. The rings are there before the writers, which wait for 0.3 s only
+# each span is sent once. The rings exist before the writers start, because a writer waits only 0.3 s for them
 start_all all ring-bytes=4M
 start_requests
 wait_for 20 - "that the program writes into its rings" writes || exit 1
-# after a machine has stood still for 2 s, writers catch up at once: a ring holds the spans of so long
+# a machine may stand still for 2 s; then the writers catch up at once. So a ring has room for the spans of that time
 write first 0 50000 5000 "$WORK/first.made"
 write second 50000 50000 5000 "$WORK/second.made"
 wait_part first 30 && wait_part second 30 || fail "a writer"

@@ -292,19 +292,19 @@ static void test_feed_is_not_opened(void)
     struct config *config = configure(file);
     struct export *export = open_export(config);
     struct feed *feed = feed_new(loop, export, "host", answer, find_place, NULL);
-    struct scan_order order = {.only = only_new()};
+    struct scan_order order = {.selection = selection_new()};
     struct counts totals = {.output = {.spans = 0}};
     const json_int_t said = times_said("BK4054");
     unsigned starved = 0;
 
-    CHECK(feed && order.only);
+    CHECK(feed && order.selection);
     while (feed_starved(feed, &order, starved + 1))
         starved++;
     CHECK(starved > 10 && answers == starved + 1);
     CHECK(nothing_of > 10 && nothing_of <= starved);
     CHECK(times_said("BK4054") - said == nothing_of);
     feed_free(feed);
-    only_free(order.only);
+    selection_free(order.selection);
     CHECK(close_export(export, &totals));
     config_free(config);
 }

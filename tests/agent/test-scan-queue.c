@@ -314,7 +314,7 @@ static struct collected *read_again(struct collected *collected, const char *pat
     size_t length;
     char *text = collected_text(collected, UINT64_MAX, &length);
 
-    CHECK(text && file_write(path, text, length, &error));
+    CHECK(text && file_write(path, text, length, true, &error));
     free(text);
     collected_free(collected);
     collected = collected_new();

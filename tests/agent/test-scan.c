@@ -417,14 +417,14 @@ static void test_window(void)
     fetch_now();
     ARE_SPANS(4, 3, 6);
     CHECK(result.held_from_ns <= now_ns - 5 * SECOND);
-    CHECK(only_wants(scanning.order.only, 0, 3, sent.recorded_ns));
-    CHECK(!only_wants(scanning.order.only, 0, 3, sent.recorded_ns - 2 * SECOND));
-    CHECK(!only_was_sent(scanning.order.only, &sent));
-    CHECK(text_is(only_why(scanning.order.only, 0, 3), "blkin keep --last 3000ms"));
+    CHECK(selection_wants(scanning.order.selection, 0, 3, sent.recorded_ns));
+    CHECK(!selection_wants(scanning.order.selection, 0, 3, sent.recorded_ns - 2 * SECOND));
+    CHECK(!selection_was_sent(scanning.order.selection, &sent));
+    CHECK(text_is(selection_why(scanning.order.selection, 0, 3), "blkin keep --last 3000ms"));
     collected_note_window(scanning.collected,
                           (struct collected_window){now_ns - 6 * SECOND, now_ns - 3 * SECOND, 0});
     fetch_now();
-    CHECK(only_was_sent(scanning.order.only, &sent));
+    CHECK(selection_was_sent(scanning.order.selection, &sent));
     scanning_end(&scanning);
 }
 

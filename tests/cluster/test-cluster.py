@@ -3,9 +3,10 @@
 # answers once each; a broker that is killed at random moments; hosts that go and are forgotten; names of other hosts;
 # passwords and certificates; one configuration for all agents.
 #
-# KILLS=1000 is a long run.
+# KILLS=1000 is a long run. HOSTS, PROCESSES, WANTS_PER_S, BATCH (traces of a want) and LOAD_S are those of the crowd.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
+import collections
 import json
 import os
 import random
@@ -21,7 +22,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import ENVIRONMENT, LIMIT_S, free_port, pause, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, cpu_s, free_port, pause, wait_until  # noqa: E402
 from part import Part, options  # noqa: E402
 
 BUILD, SRC = os.environ["BUILD"], os.environ["SRC"]
@@ -29,6 +30,8 @@ BLKIN = os.environ.get("BLKIN", os.path.join(BUILD, "bin/blkin"))
 PEER = os.path.join(BUILD, "tests/cluster/peer")
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 KILLS = int(os.environ.get("KILLS", "10"))
+HOSTS, PROCESSES, WANTS_PER_S, BATCH, LOAD_S = (int(os.environ.get(name, usual)) for name, usual in (
+    ("HOSTS", 30), ("PROCESSES", 1), ("WANTS_PER_S", 50), ("BATCH", 1), ("LOAD_S", 4)))
 SEED = int(os.environ.get("SEED", random.randrange(1 << 30)))
 
 
@@ -95,14 +98,16 @@ log-level = info
         return " ".join(one["saw"] for one in checks if one["id"] == check and one["level"] == "bad")
 
 
-class Peer(Part):
-    """A host. Its output is in sent, got, answers, over."""
+class Peers(Part):
+    """A process with one host or more. Its output is in sent, wants, answers, over."""
 
     def __init__(self, folder, broker, name, *flags, **keys):
         keys = {"name": name, "cluster": broker.url, "runtime_dir": f"{folder}/run-{name}", "state_dir": folder,
                 "cluster_wants_per_s": 100000, **keys}
         super().__init__(os.path.join(folder, f"{name}.log"), [PEER, *flags, *options(keys)])
-        self.name, self.sent, self.got, self.over, self.answers, self.reports = name, [], [], [], [], []
+        self.name, self.sent, self.over, self.reports = name, [], [], {}
+        self.wants = collections.defaultdict(list)  # by host: (id, us)
+        self.answers = collections.defaultdict(list)  # by host: (id, from, us)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(self.args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                                             text=True, bufsize=1, env=ENVIRONMENT)
@@ -110,36 +115,44 @@ class Peer(Part):
         self.reader.start()
 
     def read(self):
-        lists = {"P": self.sent, "R": self.got, "O": self.over}
         for line in self.process.stdout:
-            what, rest = line.split(" ", 1)
-            if what in lists:
-                lists[what].append(rest.strip())
+            what, host, *rest = line.split(" ", 2)
+            values = rest[0].split() if rest else []
+            if what == "P":
+                self.sent.append(values[0])
+            elif what == "R":
+                self.wants[host].append((values[0], int(values[1])))
+            elif what == "O":
+                self.over.append(values[0])
             elif what == "A":
-                self.answers.append(tuple(rest.split()))
-            elif what == "J":
-                self.reports.append(json.loads(rest))
+                self.answers[host].append((values[0], values[1], int(values[2])))
+            elif what in "JF":
+                self.reports[host] = json.loads(" ".join(rest))
 
     def say(self, order):
         self.process.stdin.write(order + "\n")
         self.process.stdin.flush()
 
-    def report(self):
-        """Returns cluster_json() of now."""
-        self.reports.clear()
-        self.say("json")
-        return wait_until(lambda: self.reports, f"{self.name} reports")[0]
+    def report(self, host=None, order="json"):
+        """Returns cluster_json() of now, or with "figures" those of the load."""
+        host = host or self.name
+        self.reports.pop(host, None)
+        self.say(order)
+        return wait_until(lambda: self.reports.get(host), f"{self.name} reports")
 
-    def wait_state(self, state="connected", hosts=None, away=None):
+    def wait_state(self, state="connected", hosts=None, away=None, host=None):
         def is_so():
-            report = self.report()
+            report = self.report(host)
             return (report["state"] == state and (hosts is None or sorted(report["hosts"]) == sorted(hosts)) and
                     (away is None or sorted(report["away"]) == sorted(away)))
-        wait_until(is_so, lambda: f"{self.name}: {state}, hosts {hosts}, away {away}; it is {self.report()}")
+        wait_until(is_so, lambda: f"{self.name}: {state}, hosts {hosts}, away {away}; it is {self.report(host)}")
         return self
 
     def wait_problem(self, text):
         wait_until(lambda: text in self.report()["error"], lambda: f"{text}; it says {self.report()['error']}")
+
+    def got(self, host=None):
+        return [want[0] for want in self.wants[host or self.name]]
 
     def kill(self):
         super().kill()
@@ -162,10 +175,10 @@ class ClusterTest(unittest.TestCase):
         self.addCleanup(lambda: self.assertIn(broker.end(), (0, -signal.SIGKILL), broker.said()))
         return broker
 
-    def peer(self, broker, name, *flags, **keys):
-        peer = Peer(self.folder, broker, name, *flags, **keys)
-        self.addCleanup(lambda: self.assertIn(peer.end(), (0, 1, -signal.SIGKILL), peer.said()))
-        return peer
+    def peers(self, broker, name, *flags, **keys):
+        peers = Peers(self.folder, broker, name, *flags, **keys)
+        self.addCleanup(lambda: self.assertIn(peers.end(), (0, 1, -signal.SIGKILL), peers.said()))
+        return peers
 
     def shipped(self, *more):
         """The lines of packaging/mosquitto, with the test's files in place of those in /etc/mosquitto."""
@@ -197,16 +210,16 @@ class ClusterTest(unittest.TestCase):
 
     def test_presence(self):
         broker = self.broker("allow_anonymous true\npersistence false")
-        first = self.peer(broker, "store-1", "--answer")
+        first = self.peers(broker, "store-1", "--answer")
         wait_until(lambda: "not connected yet" not in first.report()["error"], "it has tried")
         # the agent does not know yet which hosts a trace may have passed
         self.assertEqual(first.report()["hosts"], ["store-1", broker.url])
         broker.start()
         first.wait_state(hosts=["store-1"])
-        second = self.peer(broker, "store-2", "--answer").wait_state(hosts=["store-1", "store-2"])
+        second = self.peers(broker, "store-2", "--answer").wait_state(hosts=["store-1", "store-2"])
         first.wait_state(hosts=["store-1", "store-2"], away=[])
         first.say("want 1 100000")
-        wait_until(lambda: first.answers, "the answer to a long message")
+        wait_until(lambda: first.answers["store-1"], "the answer to a long message")
 
         # a host that is away may have been passed by a trace, and gets the missed messages
         second.kill()
@@ -214,15 +227,15 @@ class ClusterTest(unittest.TestCase):
         first.say("want 8")
         wait_until(lambda: first.report()["sent"] == 9, "the broker has the wants")
         # these are no more than a second's share, and the host knows this one from its file
-        again = self.peer(broker, "store-2", "--answer", cluster_wants_per_s=10).wait_state()
-        wait_until(lambda: set(first.sent[1:]) <= {answer[0] for answer in first.answers},
+        again = self.peers(broker, "store-2", "--answer", cluster_wants_per_s=10).wait_state()
+        wait_until(lambda: set(first.sent[1:]) <= {answer[0] for answer in first.answers["store-1"]},
                    lambda: f"all answers of the host that is back; over its share: {again.over}")
 
         # a host that starts while the broker is away knows the hosts, too
         for peer in (again, first):
             peer.end()
         broker.kill()
-        first = self.peer(broker, "store-1")
+        first = self.peers(broker, "store-1")
         self.assertEqual(sorted(first.report()["hosts"]), ["store-1", "store-2"])
         broker.start()
         first.wait_state(hosts=["store-1", "store-2"], away=["store-2"])
@@ -233,24 +246,24 @@ class ClusterTest(unittest.TestCase):
 
     def test_same_name(self):
         broker = self.broker().start()
-        first = self.peer(broker, "store-1").wait_state()
-        self.peer(broker, "store-1", runtime_dir=f"{self.folder}/other").wait_state()
+        first = self.peers(broker, "store-1").wait_state()
+        self.peers(broker, "store-1", runtime_dir=f"{self.folder}/other").wait_state()
         first.wait_problem("another agent connects with this host's name")
 
     def test_shares(self):
         broker = self.broker().start()
-        asked = self.peer(broker, "store-1", cluster_wants_per_s=5).wait_state()
-        loud = self.peer(broker, "store-2").wait_state(hosts=["store-1", "store-2"])
-        quiet = self.peer(broker, "store-3").wait_state(hosts=["store-1", "store-2", "store-3"])
+        asked = self.peers(broker, "store-1", cluster_wants_per_s=5).wait_state()
+        loud = self.peers(broker, "store-2").wait_state(hosts=["store-1", "store-2"])
+        quiet = self.peers(broker, "store-3").wait_state(hosts=["store-1", "store-2", "store-3"])
         loud.say("want 200")
-        wait_until(lambda: len(asked.got) + len(asked.over) == 200, "200 wants")
+        wait_until(lambda: len(asked.got()) + len(asked.over) == 200, "200 wants")
         self.assertGreater(len(asked.over), 100)
         quiet.say("want 2")
-        wait_until(lambda: set(quiet.sent) <= set(asked.got), "the other host's wants")
+        wait_until(lambda: set(quiet.sent) <= set(asked.got()), "the other host's wants")
 
     def test_strange_messages(self):
         broker = self.broker().start()
-        peer = self.peer(broker, "store-1").wait_state()
+        peer = self.peers(broker, "store-1").wait_state()
         for topic, text in (("blkin/store-2/want", "[]"), ("blkin/store-2/want", "{"), ("blkin/store-2/want", "{}"),
                             ("blkin/store-2/found/store-1", '{"id": 7}'), ("blkin/store-2/want", "[" * 5000)):
             run("mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", topic, "-m", text)
@@ -268,14 +281,14 @@ class ClusterTest(unittest.TestCase):
     # ---- kills of the broker
 
     def missing(self, peers):
-        return sum((len(peers) - 1) * len(peer.sent) - len(peer.answers) for peer in peers)
+        return sum((len(peers) - 1) * len(peer.sent) - len(peer.answers[peer.name]) for peer in peers)
 
     def test_kills(self):
         chance = random.Random(SEED)
         print(f"KILLS={KILLS} SEED={SEED}")
         broker = self.broker().start()
         names = ["store-1", "store-2", "store-3", "store-4"]
-        peers = [self.peer(broker, name, "--answer") for name in names]
+        peers = [self.peers(broker, name, "--answer") for name in names]
         for peer in peers:
             peer.wait_state(hosts=names)
             peer.say("load 10")
@@ -289,11 +302,39 @@ class ClusterTest(unittest.TestCase):
         wait_until(lambda: self.missing(peers) <= 0, lambda: f"all answers: {self.missing(peers)} are missing", 60)
         for peer in peers:
             others = [other for other in peers if other is not peer]
-            self.assertEqual(sorted(peer.got), sorted(sum((other.sent for other in others), [])))
-            self.assertEqual(sorted(peer.answers),
+            self.assertEqual(sorted(peer.got()), sorted(sum((other.sent for other in others), [])))
+            self.assertEqual(sorted(answer[:2] for answer in peer.answers[peer.name]),
                              sorted((one, other.name) for one in peer.sent for other in others))
             self.assertEqual([peer.report()[name] for name in ("dropped", "refused", "malformed")], [0, 0, 0])
         print(f"{KILLS} kills: {sum(len(peer.sent) for peer in peers)} wants, none lost, none twice")
+
+    # ---- a crowd
+
+    def test_crowd(self):
+        broker = self.broker(self.shipped(("^(cafile|certfile|keyfile|password_file|acl_file).*", ""),
+                                          ("^allow_anonymous.*", "allow_anonymous true"))).start()
+        count = HOSTS // PROCESSES
+        crowd = [self.peers(broker, f"store{i}", "--answer", "--quiet", f"--count={count}") for i in range(PROCESSES)]
+        names = {f"{peers.name}-{i + 1}": peers for peers in crowd for i in range(count)}
+        for name, peers in names.items():
+            peers.wait_state(hosts=names, host=name)
+        before = [cpu_s(part.process.pid) for part in (broker, *crowd)]
+        for peers in crowd:
+            peers.say(f"load {WANTS_PER_S // BATCH // PROCESSES} {BATCH}")
+        pause(LOAD_S)
+        for peers in crowd:
+            peers.say("load 0")
+
+        def has_all():
+            figures[:] = [peers.report(order="figures") for peers in crowd]
+            return sum(one["answers"] for one in figures) == sum(one["wants"] for one in figures) * (len(names) - 1)
+        figures = []
+        wait_until(has_all, lambda: f"all answers: {[(one['wants'], one['answers']) for one in figures]}", 60)
+        cpu = [(cpu_s(part.process.pid) - start) / LOAD_S for part, start in zip((broker, *crowd), before)]
+        after = sorted(ms for one in figures for ms, times in enumerate(one["ms"]) for _ in range(times))
+        print(f"{len(names)} hosts, {sum(one['wants'] for one in figures) / LOAD_S:.0f} wants of {BATCH} traces a second: "
+              f"{len(after)} answers; want to found p50 {after[len(after) // 2]} ms, p99 {after[len(after) * 99 // 100]} ms, "
+              f"longest {after[-1]} ms; CPUs: broker {cpu[0]:.2f}, hosts {sum(cpu[1:]):.2f}; load {os.getloadavg()[0]:.1f}")
 
     # ---- the configuration that is shipped
 
@@ -303,13 +344,13 @@ class ClusterTest(unittest.TestCase):
         broker = self.broker(self.shipped(), "mqtts").start()
 
         def join(name, **keys):
-            return self.peer(broker, name, "--answer", cluster_ca_file=f"{self.folder}/ca.crt",
+            return self.peers(broker, name, "--answer", cluster_ca_file=f"{self.folder}/ca.crt",
                               **{"cluster_password_file": f"{self.folder}/{name}.password", **keys})
         first, second = join("store-1"), join("store-2")
         for peer in (first, second):
             peer.wait_state(hosts=["store-1", "store-2"])
         first.say("want 1 100000")
-        wait_until(lambda: first.answers, "the answer to a long message")
+        wait_until(lambda: first.answers["store-1"], "the answer to a long message")
 
         # a host with a password writes in no other host's name, and reads no other host's answers
         join("store-3", cluster_user="store-2", cluster_password_file=f"{self.folder}/store-2.password").wait_state()
@@ -318,13 +359,13 @@ class ClusterTest(unittest.TestCase):
         liar.say("want 1")
         wait_until(lambda: liar.report()["refused"], "the broker refuses the want")
         self.assertIn('its rules must let user "store-2" write to blkin/store-4/#', liar.said())
-        self.assertNotIn(liar.sent[0], first.got)
+        self.assertNotIn(liar.sent[0], first.got())
         first.wait_state(hosts=["store-1", "store-2"])
 
         # hosts that are refused
         join("store-1", cluster_password_file=f"{self.folder}/store-2.password",
              runtime_dir=f"{self.folder}/x").wait_problem('the broker refuses user "store-1"')
-        self.peer(broker, "store-5").wait_problem("TLS")
+        self.peers(broker, "store-5").wait_problem("TLS")
 
     def test_certificates(self):
         self.make_certificates("store-1", "store-2")
@@ -332,7 +373,7 @@ class ClusterTest(unittest.TestCase):
                              "mqtts").start()
 
         def join(name, certificate):
-            return self.peer(broker, name, "--answer", cluster_ca_file=f"{self.folder}/ca.crt",
+            return self.peers(broker, name, "--answer", cluster_ca_file=f"{self.folder}/ca.crt",
                               cluster_cert_file=f"{self.folder}/{certificate}.crt",
                               cluster_key_file=f"{self.folder}/{certificate}.key")
         first, second = join("store-1", "store-1"), join("store-2", "store-2")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 60
-"""Alerts and dashboard: each alert fires for its fault and for no other; each query can be read, and each metric in
-it exists.
+"""Alerts and dashboard: each alert fires for its fault and for no other. Prometheus accepts each query, and each metric
+in a query exists.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -24,7 +24,7 @@ def read(path):
 
 
 def known_metrics():
-    """Returns the metrics that scripts/tables finds in the code, and the times that each page has."""
+    """Returns the names of metrics: those that scripts/tables finds in the code, those of account.md, and the times."""
     names = set(re.findall(r"^\.B (blkin_\w+)$", subprocess.run(
         [f"{SRC}/scripts/tables", "--man=metrics"], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout, re.MULTILINE))
     for name, kind in re.findall(r"^\| `(\w+)` \| (counter|gauge) \|", read(f"{SRC}/doc/account.md"), re.MULTILINE):
@@ -52,7 +52,7 @@ class Monitoring(unittest.TestCase):
 
     def check_metrics(self, query):
         for found in metrics_of(query):
-            self.assertTrue(found, f"a metric that is not there: {query}")
+            self.assertTrue(found, f"no such metric: {query}")
 
     def test_alerts(self):
         shutil.copy(RULES, self.folder)

@@ -35,7 +35,7 @@ expect() {
     done
 }
 
-# kill_when TEXT COMMAND...: starts the demo, and kills it with SIGKILL as soon as it says so.
+# kill_when TEXT COMMAND...: starts the demo, and kills it with SIGKILL as soon as it prints TEXT.
 kill_when() {
     start_part demo "${@:2}"
     wait_for 120 demo "the demo's saying \"$1\"" says "$1" || exit 1

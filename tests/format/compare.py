@@ -102,7 +102,7 @@ def c_lines(folder):
     return sorted(lines[:-1]), re.sub(r"\d+ events, ", "", lines[-1])
 
 
-def are_equal(folder, events, offset):
+def compare_readers(folder, events, offset):
     lines, counts, read = python_lines(events, offset)
     others, other_counts = c_lines(folder)
     if lines == others and counts == other_counts:
@@ -129,11 +129,11 @@ def compare_made(seed, count):
     totals = collections.Counter()
     for first in range(0, count, CHUNK):
         chance = random.Random(f"{seed} {first}")
-        # near a turn of the moments' 48 bits
+        # near an overflow of the moments' 48 bits
         some = made.Made(chance, (1 << 48) * chance.randrange(1, 6) - chance.randrange(20 * 10**9))
         some.make(min(CHUNK, count - first))
         write_trace(folder, made.checked(some.events))
-        read = are_equal(folder, [(stamp, name, reader.fields_of(name, payload)) for stamp, name, payload in some.events],
+        read = compare_readers(folder, [(stamp, name, reader.fields_of(name, payload)) for stamp, name, payload in some.events],
                          OFFSET)
         shutil.rmtree(folder)
         totals.update(events=read.events, spans=len(read.spans), unreadable=read.unreadable, newer=read.newer, late=read.late,
@@ -179,7 +179,7 @@ def offset_of(folder):
 
 
 def compare_trace(folder):
-    read = are_equal(folder, events_of(folder), offset_of(folder))
+    read = compare_readers(folder, events_of(folder), offset_of(folder))
     print(f"agreed: {read.events} events, {counts_line(read)}")
 
 
@@ -195,7 +195,7 @@ def compare_example(path):
     events = [(5000000000, "blkin:span", payload)]
     folder = os.path.join(os.environ.get("TMPDIR", "/tmp"), "example")
     write_trace(folder, events)
-    read = are_equal(folder, [(5000000000, "blkin:span", reader.fields_of("blkin:span", payload))], OFFSET)
+    read = compare_readers(folder, [(5000000000, "blkin:span", reader.fields_of("blkin:span", payload))], OFFSET)
     shutil.rmtree(folder)
     lines = "\n".join(line(span) for span in read.spans)
     expected = re.sub(r"\n {4}", " ", told.strip())

@@ -167,7 +167,7 @@ static void take(enum host_kind kind, const char *instance, uint32_t slot, uint6
     host_filter_take(filter, &sample);
 }
 
-/* vda was busy for so long until then */
+/* Takes a sample: until at_ms, vda was busy for busy_ms. */
 static void disk(uint64_t at_ms, uint64_t busy_ms)
 {
     take(HOST_DISK, "vda", 7, at_ms, "system.disk.io_time", busy_ms * MS);

@@ -166,8 +166,7 @@ static bool make_groups(void)
     return is_there;
 }
 
-/* A process in our own groups computes, until it has used so much CPU time. Returns the CPU time of
- * all of the process. */
+/* A process in our own groups computes for ns of CPU time. Returns all CPU time of the process. */
 static uint64_t compute(uint64_t ns)
 {
     const pid_t parent = getpid();

@@ -20,7 +20,7 @@ agent_begins() {
     wait_for 20 - "the agent" test -S "$BLKIN_RINGS" || exit 1
 }
 
-# agent_answered NAME TIMES: checks that it has answered at least so often
+# agent_answered NAME TIMES: checks that the agent has answered at least TIMES times
 agent_answered() {
     echo >&9
     [ "$(sed -n 's/^asked //p' "$WORK/$1.found" | tail -n 1)" -ge "$2" ]

@@ -13,7 +13,7 @@ spans = {span["name"]: span for span in found}
 root = spans["root"]
 osd = {"serviceName": "osd", "ipv4": "10.0.0.1", "port": 50000}
 SECOND = 1_000_000
-STALL = 30 * SECOND  # for so long a busy machine may stop the program at any place
+STALL = 30 * SECOND  # a busy machine may stop the program for this time
 
 # The same in both modes, except for names that name a mode. "own": tags without those of the sink; "at": of each
 # annotation, the s since the start; "parent": its name, or its id; "lasts": s

@@ -4,8 +4,8 @@
  *     usage: signals DELIVERIES|loading
  *
  * Prints the number of spans that the thread and the handler have ended. The first spans are made
- * before the handler is installed, as doc/library.md requires. loading: a handler that does not
- * wait for that only loses its events.
+ * before the handler is installed, as doc/library.md requires. loading: a handler that runs before
+ * the first span loses its events, and does nothing worse.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

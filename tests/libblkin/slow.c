@@ -4,7 +4,6 @@
  *     slow span SERVICE NAME MS [error] [keep=WHY] [tags=N]   a root span
  *     slow steps          spans whose steps are slow
  *     slow cap            more alarms than the cap lets through
- *     slow steady FILE    a slow span each 5 ms until the file is gone
  *     slow fork           alarms of a process and of its child
  *     slow threads        alarms of four threads at once
  *     slow signals        alarms of a signal handler and of the interrupted code
@@ -274,19 +273,6 @@ static int set(void)
     return check_status();
 }
 
-static int steady(const char *file)
-{
-    struct blkin_span span;
-
-    for (int spans = 0; access(file, F_OK) == 0 && spans < 100000; spans++) {
-        begin(&span, "steady", 30);
-        print_ids(blkin_span_context(&span), "steady");
-        blkin_span_end(&span);
-        pause_us(5000);
-    }
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     static const struct {
@@ -297,8 +283,6 @@ int main(int argc, char **argv)
 
     if (argc >= 5 && strcmp(argv[1], "span") == 0)
         return one_span(argv + 2);
-    if (argc == 3 && strcmp(argv[1], "steady") == 0)
-        return steady(argv[2]);
     for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (strcmp(argv[1], modes[i].name) == 0)
             return modes[i].run();

@@ -1,5 +1,6 @@
 /*
- * Sampling policies: their texts, and their decisions about traces.
+ * Sampling policies: their texts, their file while the program runs (the rules of slow requests
+ * have the same source), and their decisions about traces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -183,10 +184,51 @@ static void test_severity(void)
     CHECK(blkin_set_usage(BLKIN_USAGE_LEVEL_MAX) == 0 && blkin_set_usage(0) == 0);
 }
 
+static char file_path[256];
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* Returns the text in force after the periodic work. */
+static const char *refreshed(void)
+{
+    blkin_policy_refresh(&blkin_sampling_source);
+    return blkin_sampling_text();
+}
+
+/* A file that is wrong or missing changes nothing. */
+static void test_file(void)
+{
+    char other[sizeof(file_path) + 4];
+
+    CHECK(blkin_set_sampling("always") == 0);
+    CHECK_TEXT(refreshed(), "always");
+    write_file(file_path, "never\r\nalways\n");
+    CHECK_TEXT(refreshed(), "never");
+    (void)snprintf(other, sizeof(other), "%s.new", file_path);
+    write_file(other, "ratio=0.5\n");
+    CHECK(rename(other, file_path) == 0);
+    CHECK_TEXT(refreshed(), "ratio=0.5");
+    write_file(file_path, "nonsense\n");
+    CHECK_TEXT(refreshed(), "ratio=0.5");
+    CHECK(remove(file_path) == 0);
+    CHECK_TEXT(refreshed(), "ratio=0.5");
+    write_file(file_path, "rate=7");
+    CHECK_TEXT(refreshed(), "rate=7");
+    CHECK(remove(file_path) == 0);
+}
+
 int main(void)
 {
+    const char *folder = getenv("TMPDIR");
+
+    (void)snprintf(file_path, sizeof(file_path), "%s/sampling", folder ? folder : "/tmp");
     setenv("BLKIN_LTTNG", "no", 1);
-    setenv("BLKIN_SAMPLING_FILE", "/nowhere", 1);
+    setenv("BLKIN_SAMPLING_FILE", file_path, 1);
     blkin_init();
     test_texts();
     test_many_rules();
@@ -195,5 +237,6 @@ int main(void)
     test_rate();
     test_late();
     test_severity();
+    test_file();
     return check_status();
 }

@@ -204,47 +204,4 @@ assert got == [words[3] for words in said], (got, said)
 PY
 said=$(BLKIN_DEBUG=1 BLKIN_SLOW='*>1ms, wirte>2' "$slow" span a b 1 2>&1)
 [[ $said == *'BLKIN_SLOW: "wirte>2" is not a rule of slow requests'* ]] || fail "BLKIN_DEBUG says: $said"
-rm "$WORK/slow"
-
-# changes while the program runs: by writing to the file, by replacing it; removing it changes nothing. A provider
-# prints the events: "0: " for each span, "5: " and the rule for each alarm.
-"${CC:-cc}" -std=c11 -D_GNU_SOURCE -shared -fPIC -iquote "$SRC" -I"$BUILD/include" -I"$SRC/libblkin" \
-    -o "$WORK/provider.so" "$SRC/tests/libblkin/portable/provider.c" || fail "provider.c does not compile"
-: >"$WORK/go"
-start_part steady env BLKIN_LTTNG=yes BLKIN_PROVIDER="$WORK/provider.so" stdbuf -oL "$slow" steady "$WORK/go"
-# raises RULE: checks the alarms of the last spans; '': none
-raises() {
-    [ "$(tail -n 12 "$WORK/steady.log" | sed -n 's/^5: \([^|]*\).*/\1/p' | sort -u)" = "$1" ] && has_spans 4
-}
-spans_made() {
-    grep -c '^0: ' "$WORK/steady.log"
-}
-has_spans() {
-    [ "$(spans_made)" -ge "$1" ]
-}
-# follows RULE WHAT: from $before spans on, after at most a second's activity, which is 200 spans, and some more
-follows() {
-    local at
-    wait_for 20 steady "$2" raises "$1" || exit 1
-    at=$(awk -v rule="$1" '/^0: / { spans++ } rule == "" && /^5: / { at = spans }
-        rule != "" && !at && index($0, "5: " rule "|") == 1 { at = spans } END { print at + 0 }' "$WORK/steady.log")
-    ((at < before + 600)) || fail "$2: $((at - before)) spans later"
-}
-before=0
-follows '' "spans without a rule"
-echo 'steady>20ms, max=10000/s' >"$WORK/slow"
-before=$(spans_made)
-follows 'steady>20ms' "the rule of a new file"
-echo 'steady>10ms, max=10000/s' >"$WORK/new" && mv "$WORK/new" "$WORK/slow"
-before=$(spans_made)
-follows 'steady>10ms' "the rule of a file that was replaced"
-rm "$WORK/slow"
-wait_for 20 steady "more than a second, of 5 ms for each span" has_spans $(($(spans_made) + 300)) || exit 1
-raises 'steady>10ms' || fail "removing the file has changed something"
-echo '' >"$WORK/slow"
-before=$(spans_made)
-follows '' "spans without alarms after the rules were taken away"
-rm "$WORK/go"
-wait_part steady 10 || fail "slow steady: status $?"
-[ "$(sed -n 's/^5: \([^|]*\).*/\1/p' "$WORK/steady.log" | uniq | xargs)" = 'steady>20ms steady>10ms' ] ||
-    fail "alarms by other rules, or in another order: $(grep '^5: ' "$WORK/steady.log" | uniq -c)"
+exit 0

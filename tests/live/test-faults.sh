@@ -1,5 +1,5 @@
 #!/bin/bash
-# Parts under `blkin live` are killed: it is back at work, and counts the losses. FAULTS=20: kills each part so often.
+# Kills parts under `blkin live`, which recovers and counts the losses. FAULTS=20 kills each part 20 times.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 3600
 set -u

@@ -8,7 +8,7 @@ set -u
 . "$SRC/tests/live/live.sh"
 requests=20
 
-# refused STATUS TEXT OPTION...: checks that it ends by itself, with the reason.
+# refused STATUS TEXT OPTION...: checks that the service ends with STATUS, and logs TEXT as the reason.
 refused() {
     local expected=$1 text=$2
     shift 2

@@ -1,10 +1,9 @@
 /*
  * Calls one function of tools/lttng/session.h, for test-session.sh.
  *
- *     session live NAME RELAY-URL | rotated NAME FOLDER [SHM-PATH] | look NAME | below FOLDER |
- *             stop NAME | destroy NAME [now]
+ *     session live NAME RELAY-URL | look NAME | stop NAME | destroy NAME
  *
- * FILTER, EVENTS, SUBBUF_BYTES and SUBBUF_COUNT in the environment are the session's.
+ * FILTER in the environment is the session's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,12 +26,6 @@ static int ensure(const char *name, const char *relay_url)
     snprintf(spec.relay_url, sizeof(spec.relay_url), "%s", relay_url);
     if (getenv("FILTER") != NULL)
         snprintf(spec.filter, sizeof(spec.filter), "%s", getenv("FILTER"));
-    if (getenv("EVENTS") != NULL)
-        snprintf(spec.events, sizeof(spec.events), "%s", getenv("EVENTS"));
-    if (getenv("SUBBUF_BYTES") != NULL)
-        spec.subbuf_bytes = strtoull(getenv("SUBBUF_BYTES"), NULL, 10);
-    if (getenv("SUBBUF_COUNT") != NULL)
-        spec.subbuf_count = strtoull(getenv("SUBBUF_COUNT"), NULL, 10);
     session_ensure(&spec, &answer);
     printf("%s%s%s\n", results[answer.result], answer.error.text[0] != '\0' ? ": " : "",
            answer.error.text);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 150
-"""A real OpenTelemetry collector takes all spans by OTLP, and has stored them field by field. Built by
-scripts/fetch-otelcol; without it, skipped.
+"""A real OpenTelemetry collector accepts all spans by OTLP and stores all their fields. scripts/fetch-otelcol builds the
+collector; the test is skipped without it.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -65,7 +65,7 @@ class Otelcol:
         self.log.close()
 
     def stored(self):
-        """(resource, span) of each since the last take(); complete lines only."""
+        """Returns (resource, span) of each span stored since the last take(). Reads only complete lines."""
         if not os.path.exists(self.file):
             return []
         with open(self.file, "rb") as file:
@@ -145,7 +145,7 @@ def everything_is_stored(collector):
 
 
 def more_than_it_takes_at_once(collector):
-    """Above 20 MiB it answers 400: the batch is halved, and all spans are stored."""
+    """The collector answers 400 to a body above 20 MiB. The sink halves the batch, and all spans are stored."""
     counts, said = drive(collector, "compression=none", "noise=4000", "batch-spans=100000", "batch-bytes=67108864",
                          "queue-bytes=200000000", "batch-timeout-ms=10000", "request-timeout-ms=60000", "add:7000",
                          "flush", "close")

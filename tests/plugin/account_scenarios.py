@@ -125,37 +125,6 @@ def spooled():
 # ---- what goes wrong ------------------------------------------------------------------------------------
 
 
-def refuses(text, **params):
-    with Sink("file:" + FOLDER + "/refused.json", **params) as sink:
-        said = " ".join(sink.end(1).split())
-    expect(text in said, "it does not say %s: %s" % (text, said))
-    os.unlink(FOLDER + "/refused.json")
-
-
-@scenario
-def port_in_use():
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        where = "127.0.0.1:%d" % other.getsockname()[1]
-        refuses('prometheus-listen "%s": cannot listen: Address already in use' % where,
-                prometheus_listen=where)
-    refuses('prometheus-listen "192.0.2.1:1": cannot listen: Cannot assign',
-            prometheus_listen="192.0.2.1:1")
-    refuses('prometheus-listen "localhost:1": expected PORT', prometheus_listen="localhost:1")
-
-
-@scenario
-def only_on_loopback():
-    """Other hosts reach the page only if a parameter asks for that."""
-    with Held() as held:
-        with open("/proc/net/tcp", encoding="ascii") as table:
-            places = [line.split()[1] for line in table if line.split()[3] == "0A"
-                      and line.split()[1].endswith(":%04X" % held.port)]
-        expect(places == ["0100007F:%04X" % held.port], places)
-        with open("/proc/net/tcp6", encoding="ascii") as table:
-            expect(not re.search(r":%04X [0-9A-F:]+ 0A " % held.port, table.read()), "also IPv6")
-        held.finish()
-
-
 @scenario
 def requests_of_all_kinds():
     host = b"Host: blkin\r\n"  # newer versions of libmicrohttpd require it

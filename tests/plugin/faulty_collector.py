@@ -7,6 +7,7 @@ should, unless `probe` has another answer.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import functools
 import gzip
 import json
 import os
@@ -122,7 +123,7 @@ class Collector:
     """A server; use it in a with statement."""
 
     def __init__(self, script=(), probe=None, default=None, tls=None, host="127.0.0.1", port=0,
-                 listening=True, receive_buffer=None, connect=None):
+                 listening=True, connect=None):
         self.script = list(script)
         self.probe = probe
         self.default = default
@@ -137,8 +138,6 @@ class Collector:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.listener = socket.socket(family, socket.SOCK_STREAM)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if receive_buffer:
-            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.listener.bind((host, port))
         self.port = self.listener.getsockname()[1]
         self.host = "[%s]" % host if ":" in host else host
@@ -223,10 +222,7 @@ class Collector:
             if self.probe:
                 return self.probe(connection, request)
             return connection.answer(202, request=request)
-        fault = self.next_fault()
-        if fault:
-            return fault(connection)
-        return ok()(connection)
+        return (self.next_fault() or ok())(connection)
 
     @staticmethod
     def is_probe(head):
@@ -235,7 +231,15 @@ class Collector:
         return any(b"content-length: %d\r\n" % length in head for length in (0, 2, 9, 20, 22, 23, 25))
 
 
-# ---- faults: each returns a function of the connection ----------------------------------------------
+# ---- faults: each, without its first argument, returns a function of the connection ------------------
+
+
+def fault(function):
+    @functools.wraps(function)
+    def fault_of(*args, **named):
+        return lambda connection: function(connection, *args, **named)
+
+    return fault_of
 
 
 def read(connection, chunk=65536):
@@ -245,153 +249,119 @@ def read(connection, chunk=65536):
     return request
 
 
-def ok(status=202, headers=(), body=b"", keep=True):
+def take(connection):
+    connection.collector.take(read(connection))
+
+
+@fault
+def ok(connection, status=202, headers=(), body=b"", keep=True):
     """Takes the spans."""
-
-    def fault(connection):
-        return connection.answer(status, headers, body, read(connection)) and keep
-
-    return fault
+    return connection.answer(status, headers, body, read(connection)) and keep
 
 
-def status(code, headers=(), body=b"the collector says no"):
+@fault
+def status(connection, code, headers=(), body=b"the collector says no"):
     """Answers without taking spans."""
-
-    def fault(connection):
-        read(connection)
-        return connection.answer(code, headers, body)
-
-    return fault
+    read(connection)
+    return connection.answer(code, headers, body)
 
 
-def raw(data, takes=False, keep=False, delay=0.0, piece=0):
+@fault
+def raw(connection, data, takes=False, keep=False, delay=0.0, piece=0):
     """Reads the request and sends these bytes, piece by piece with a delay after each."""
-
-    def fault(connection):
-        request = read(connection)
-        if takes:
-            connection.collector.take(request)
-        step = piece or max(len(data), 1)
-        for start in range(0, len(data), step):
-            connection.send(data[start:start + step])
-            if delay:
-                pause(delay)
-        return keep
-
-    return fault
+    (take if takes else read)(connection)
+    step = piece or max(len(data), 1)
+    for start in range(0, len(data), step):
+        connection.send(data[start:start + step])
+        if delay:
+            pause(delay)
+    return keep
 
 
-def forever(head, chunk, takes=False):
+@fault
+def forever(connection, head, chunk, takes=False):
     """Reads the request, then sends without end."""
-
-    def fault(connection):
-        request = read(connection)
-        if takes:
-            connection.collector.take(request)
-        connection.send(head)
-        while not connection.collector.stopping.is_set():
-            connection.send(chunk)
-        return False
-
-    return fault
+    (take if takes else read)(connection)
+    connection.send(head)
+    while not connection.collector.stopping.is_set():
+        connection.send(chunk)
+    return False
 
 
-def drip(head, seconds):
+@fault
+def drip(connection, head, seconds):
     """Takes the spans, sends the head and then a byte of the body from time to time."""
-
-    def fault(connection):
-        connection.collector.take(read(connection))
-        connection.send(head)
-        while not connection.collector.stopping.wait(seconds):
-            connection.send(b".")
-        return False
-
-    return fault
+    take(connection)
+    connection.send(head)
+    while not connection.collector.stopping.wait(seconds):
+        connection.send(b".")
+    return False
 
 
-def reset_at_once():
-    return lambda connection: connection.reset()
+@fault
+def reset_at_once(connection):
+    return connection.reset()
 
 
-def close_at_once():
-    return lambda connection: False
+@fault
+def close_at_once(_):
+    return False
 
 
-def reset_in_body():
+@fault
+def reset_in_body(connection):
     """Resets after the head, before the body."""
-
-    def fault(connection):
-        connection.read_head()
-        return connection.reset()
-
-    return fault
+    connection.read_head()
+    return connection.reset()
 
 
-def reset_after_request():
-    def fault(connection):
-        read(connection)
-        return connection.reset()
-
-    return fault
+@fault
+def reset_after_request(connection):
+    read(connection)
+    return connection.reset()
 
 
-def take_and_reset():
+@fault
+def take_and_reset(connection):
     """Takes the spans and resets, so that the sender cannot know."""
-
-    def fault(connection):
-        connection.collector.take(read(connection))
-        return connection.reset()
-
-    return fault
+    take(connection)
+    return connection.reset()
 
 
-def hang():
+@fault
+def hang(connection):
     """Reads the request and never answers, until the peer closes."""
-
-    def fault(connection):
-        read(connection)
-        while True:
-            connection.receive()
-
-    return fault
+    read(connection)
+    while True:
+        connection.receive()
 
 
-def hang_without_reading():
-    def fault(connection):
-        connection.collector.stopping.wait()
-        return False
-
-    return fault
+@fault
+def hang_without_reading(connection):
+    connection.collector.stopping.wait()
+    return False
 
 
-def slow(seconds):
+@fault
+def slow(connection, seconds):
     """Sends a good answer late."""
-
-    def fault(connection):
-        request = read(connection)
-        pause(seconds)
-        return connection.answer(202, request=request)
-
-    return fault
+    request = read(connection)
+    pause(seconds)
+    return connection.answer(202, request=request)
 
 
-def read_slowly(chunk):
-    def fault(connection):
-        return connection.answer(202, request=read(connection, chunk))
-
-    return fault
+@fault
+def read_slowly(connection, chunk):
+    return connection.answer(202, request=read(connection, chunk))
 
 
-def judge(refuses, code=400):
+@fault
+def judge(connection, refuses, code=400):
     """Refuses a whole batch if refuses(request); if not, takes it."""
-
-    def fault(connection):
-        request = read(connection)
-        if refuses(request):
-            return connection.answer(code, body=b"cannot read the batch")
-        return connection.answer(202, request=request)
-
-    return fault
+    request = read(connection)
+    if refuses(request):
+        return connection.answer(code, body=b"cannot read the batch")
+    return connection.answer(202, request=request)
 
 
 def has_bad_span(request):

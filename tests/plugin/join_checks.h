@@ -10,8 +10,6 @@
 #include "check.h"
 #include "babeltrace-plugin/spans/assembler_parts.h"
 #include "join_spans.h"
-#include "babeltrace-plugin/spans/assembler_parts.h"
-#include "check.h"
 
 #include <string.h>
 

@@ -12,13 +12,26 @@ sys.dont_write_bytecode = True
 from trace_events import *  # noqa: E402,F401,F403 (its names are words here)
 
 
+def blkin_trace(*args, **options):
+    """Returns a trace that may have events of provider blkin."""
+    trace = Trace(*args, **options)
+    add_blkin(trace)
+    return trace
+
+
+def one_stream(trace, events):
+    """Returns a case of one trace with one stream."""
+    trace.stream().packet(events)
+    return {"": trace}
+
+
 # ---- the cases: each returns its traces by the names of their folders ----
 
 def original():
     """As the original's library writes events: no contexts, a port wrapped by its int16_t."""
     trace = Trace()
     add_zipkin(trace, port=I16)
-    trace.stream().packet([
+    return one_stream(trace, [
         (10 * S, "zipkin:timestamp", zipkin(2, "client", ip="10.0.0.9", port=0, event="cs")),
         (10 * S + MS, "zipkin:timestamp", zipkin(2, "osd", port=-15536, event="sr")),
         (10 * S + 2 * MS, "zipkin:keyval_string", zipkin(2, "osd", port=-15536, key="object",
@@ -30,7 +43,6 @@ def original():
                                                      event="cr")),
         (16 * S, "zipkin:timestamp", zipkin(-3, "osd", trace_id=-1, parent=-2, event="x")),
     ])
-    return {"": trace}
 
 
 def original_late():
@@ -40,7 +52,7 @@ def original_late():
     gateway = {"service": "gateway", "ip": "10.0.0.9", "port": 0, "trace_id": 77}
     osd = {"service": "osd", "trace_id": 77}
     store = {"service": "store", "ip": "10.0.0.2", "trace_id": 77}
-    trace.stream().packet([
+    return one_stream(trace, [
         (10 * S, "zipkin:timestamp", zipkin(77, event="sr", **gateway)),
         (10 * S + MS, "zipkin:timestamp", zipkin(78, parent=77, event="cs", **gateway)),
         (10 * S + 2 * MS, "zipkin:timestamp", zipkin(78, parent=77, event="sr", **osd)),
@@ -54,7 +66,6 @@ def original_late():
         (11 * S, "zipkin:keyval_integer", zipkin(78, parent=77, key="bytes", val=4096, **osd)),
         (30 * S, "zipkin:timestamp", zipkin(78, parent=77, event="committed", **osd)),
     ])
-    return {"": trace}
 
 
 def original_keyval():
@@ -64,18 +75,16 @@ def original_keyval():
     trace.event_class("zipkin:timestamp", {**common, "event": TEXT})
     trace.event_class("zipkin:keyval", {**common, "key": TEXT, "val": TEXT})
     osd = context(100, 101, "ceph-osd")
-    trace.stream().packet([
+    return one_stream(trace, [
         (10 * S, "zipkin:timestamp", zipkin(-2, "osd", event="sr"), osd),
         (10 * S + MS, "zipkin:keyval", zipkin(-2, "osd", key="who", val="v0"), osd),
         (10 * S + 2 * MS, "zipkin:timestamp", zipkin(-2, "osd", event="ss"), osd),
     ])
-    return {"": trace}
 
 
 def packed():
     """Every event of provider blkin, with contexts; two events are missing."""
-    trace = Trace(hostname="node1", context=CONTEXT)
-    add_blkin(trace)
+    trace = blkin_trace(hostname="node1", context=CONTEXT)
     thread = Thread(2**60 - 2, ip="2001:db8::1", port=65535, context=context(100, 101, "osd"))
     process = Thread(thread.thread, context=thread.context).process(9 * S)
     thread.sequence = 1
@@ -101,17 +110,15 @@ def packed():
             number_tag("B", "no", 0)))),
         Thread(6, service="", ip="", port=0).span(13 * S, 5, name="")[:3] + (thread.context,),
     ]
-    trace.stream().packet(events)
-    return {"": trace}
+    return one_stream(trace, events)
 
 
 def packed_moments():
-    """Moments have 48 bits, which is 78 h of the clock: events lie before and after such a turn."""
-    trace = Trace(hostname="node1", offset=123 * MS)
-    add_blkin(trace)
+    """Events before and after an overflow of a moment's 48 bits (78 h of the clock)."""
+    trace = blkin_trace(hostname="node1", offset=123 * MS)
     thread = Thread(0x76)
     turn = 2**48
-    trace.stream().packet([
+    return one_stream(trace, [
         thread.span(turn - MS, 2, name="before", age=MS),
         thread.span(turn - MS, 3, name="early, over the turn", age=-MS),
         thread.span(turn + MS, 4, name="over the turn", age=2 * MS),
@@ -120,15 +127,12 @@ def packed_moments():
         thread.span(turn + 4 * MS, 7, name="too early", age=-MS - 1),
         thread.span(5 * turn, 8, name="five turns", age=MS, log=step(0, "step", end=MS)),
     ])
-    return {"": trace}
 
 
 def packed_clock_other():
     """Another clock than LTTng's own: spans have the times of stamps, because moments have no meaning."""
-    trace = Trace(clock="tai")
-    add_blkin(trace)
-    trace.stream().packet([Thread(2).span(10 * S, 2, age=MS, log=step(MS, "step", end=2 * MS))])
-    return {"": trace}
+    trace = blkin_trace(clock="tai")
+    return one_stream(trace, [Thread(2).span(10 * S, 2, age=MS, log=step(MS, "step", end=2 * MS))])
 
 
 def packed_other_types():
@@ -141,16 +145,14 @@ def packed_other_types():
     thread = Thread(2)
     more = thread.begin(11 * S, 5, name="more")
     more[2].update(port=1, span_id=6, ip="10.9.9.9")
-    trace.stream().packet([thread.span(10 * S, 2, name="reversed", high=1, trace_id=2**63, log=tag("k", "v")),
+    return one_stream(trace, [thread.span(10 * S, 2, name="reversed", high=1, trace_id=2**63, log=tag("k", "v")),
                            thread.span(10 * S, 3, name="all flags", flags=-1),
                            thread.span(10 * S, 4, name="negative duration", duration=-1), more])
-    return {"": trace}
 
 
 def steps():
     """Steps in every way: in the log, nested, with all possible records; left open; spilled; streamed."""
-    trace = Trace(hostname="node1", context=CONTEXT)
-    add_blkin(trace)
+    trace = blkin_trace(hostname="node1", context=CONTEXT)
     thread = Thread(0x78, context=context(100, 101, "osd"))
     far = "r" + digits(6789) + number(8, 2) + number(3, 2) + "10.0.0.9mon"
     link = "l" + digits(0xABC) + digits(1) + digits(2)
@@ -191,15 +193,13 @@ def steps():
                                                        kind=1))),
         thread.detail(20 * S + 40 * MS, "end", 20),
     ]
-    trace.stream().packet(events)
-    return {"": trace}
+    return one_stream(trace, events)
 
 
 def packed_newer():
     """A newer format: refused, with one message. Possible additions to the present one: records of unknown kinds are
     counted and skipped, unknown flags too."""
-    trace = Trace(hostname="node1", context=CONTEXT)
-    add_blkin(trace)
+    trace = blkin_trace(hostname="node1", context=CONTEXT)
     thread = Thread(2, context=context(100, 101, "osd"))
     after = tag("after", "it")
     events = [thread.span(10 * S, 2), thread.begin(10 * S, 3), thread.annotation(10 * S, 3, "x"), thread.end(10 * S, 3),
@@ -214,20 +214,17 @@ def packed_newer():
         thread.span(11 * S, 7, name="no letter", log="8" + number(0, 2) + after),
         thread.begin(12 * S, 8, name="streamed"), thread.detail(12 * S, "tag", 8, later), thread.end(12 * S, 8),
     ]
-    trace.stream().packet(events)
-    return {"": trace}
+    return one_stream(trace, events)
 
 
 def two_threads():
     """A span begins in one stream and ends in a second stream: babeltrace2 merges the events by time."""
-    trace = Trace(hostname="node1", context=CONTEXT)
-    add_blkin(trace)
+    trace = blkin_trace(hostname="node1", context=CONTEXT)
     one = Thread(2, context=context(100, 101, "osd"))
     two = Thread(4, context=context(100, 102, "osd"))
     trace.stream().packet([one.begin(10 * S, 2), one.annotation(10 * S + 2 * MS, 2, "queued")])
-    trace.stream().packet([two.span(10 * S + MS, 9), two.annotation(10 * S + 3 * MS, 2, "taken"),
-                           two.end(10 * S + 4 * MS, 2)])
-    return {"": trace}
+    return one_stream(trace, [two.span(10 * S + MS, 9), two.annotation(10 * S + 3 * MS, 2, "taken"),
+                              two.end(10 * S + 4 * MS, 2)])
 
 
 def two_hosts():
@@ -278,8 +275,7 @@ def contexts_odd():
 def discarded():
     """LTTng lost 2, then 5 events, then two packets. Of the loss up to the end of the first packet
     babeltrace2 does not report the size: it counts as one event. Since 2.1 it reports no such loss at all."""
-    trace = Trace()
-    add_blkin(trace)
+    trace = blkin_trace()
     thread = Thread(2)
     stream = trace.stream()
     stream.packet([thread.span(10 * S, 2)], discarded=2)
@@ -306,8 +302,7 @@ def discarded_elsewhere():
 
 def foreign():
     """Events of other providers, some with names much like ours, and ours among them."""
-    trace = Trace(hostname="node1")
-    add_blkin(trace)
+    trace = blkin_trace(hostname="node1")
     number = {"number": I32}
     others = ["lttng_ust_statedump:start", "zipkin:other", "zipkin:timestamps", "zipkin:timestam",
               "zipkin_timestamp", "blkin:spans", "blkin:", "timestamp", "x:zipkin:timestamp"]
@@ -318,8 +313,7 @@ def foreign():
     events = [(10 * S, name, {"number": 1}) for name in others]
     events.insert(3, thread.span(10 * S, 2))
     events += [(10 * S, "nothing:at_all", {}), thread.span(10 * S, 3)]
-    trace.stream().packet(events)
-    return {"": trace}
+    return one_stream(trace, events)
 
 
 def unreadable():
@@ -345,10 +339,9 @@ def unreadable():
         trace.event_class(name, fields)
     trace.event_class("blkin:span", BLKIN["blkin:span"])
     thread = Thread(2)
-    trace.stream().packet([(10 * S, name, values) for name, (_, values) in broken.items()] +
+    return one_stream(trace, [(10 * S, name, values) for name, (_, values) in broken.items()] +
                           [thread.span(10 * S, 2)] +
                           [(11 * S, name, values) for name, (_, values) in broken.items()])
-    return {"": trace}
 
 
 def other_types():
@@ -359,25 +352,22 @@ def other_types():
         "event": Sequence(), "more": Float(), "parent_span_id": U32, "span_id": U16,
         "trace_id": HEX, "ip": Characters(9), "port_no": U16, "service_name": TEXT,
         "trace_name": Sequence()})
-    trace.stream().packet([
+    return one_stream(trace, [
         (10 * S, "zipkin:timestamp", zipkin(2, "osd", name="sequence", port=65535, event="sr",
                                             ip="10.0.0.12345", trace_id=2**64 - 1, more=1.5)),
     ])
-    return {"": trace}
 
 
 def any_bytes():
     """Texts that are no UTF-8, and control characters: the sent texts are valid."""
-    trace = Trace(hostname="node1")
-    add_blkin(trace)
+    trace = blkin_trace(hostname="node1")
     add_zipkin(trace)
-    trace.stream().packet([
+    return one_stream(trace, [
         Thread(2, service=b"\xff\xfe", ip=b"\x80").span(
             10 * S, 2, name=b"\xc3\x28\x01\"\\", high=0xABC),
         (10 * S, "zipkin:keyval_string", zipkin(3, "osd", name="", key=b"\n\xe2\x82", val=b"\x7f|")),
         (10 * S, "zipkin:timestamp", zipkin(3, "osd", name="", event="bAnnotations\"yAnnotations")),
     ])
-    return {"": trace}
 
 
 def event_ids():
@@ -390,17 +380,15 @@ def event_ids():
     trace.event_class("some:other", {"number": I32}, 70000)
     trace.event_class("blkin:annotation_info", BLKIN["blkin:annotation_info"], 65535)
     thread = Thread(2)
-    trace.stream().packet([
+    return one_stream(trace, [
         thread.span(10 * S, 2), thread.begin(11 * S, 3), (11 * S, "some:other", {"number": 1}),
         thread.annotation(12 * S, 3, "between"), thread.end(13 * S, 3),
     ])
-    return {"": trace}
 
 
 def empty():
     """A packet without events, a stream file without packets, a trace without streams."""
-    trace = Trace(1)
-    add_blkin(trace)
+    trace = blkin_trace(1)
     trace.stream().packet([], begin=9 * S, end=10 * S)
     trace.stream()
     thread = Thread(2)
@@ -416,36 +404,30 @@ def empty():
 
 def clock_ticks():
     """A clock of 1000 ticks per second, whose offset is in ticks too."""
-    trace = Trace(freq=1000, offset_s=1700000000, offset=250)
-    add_blkin(trace)
+    trace = blkin_trace(freq=1000, offset_s=1700000000, offset=250)
     thread = Thread(2)
-    trace.stream().packet([thread.begin(10000, 2), thread.end(10007, 2)])
-    return {"": trace}
+    return one_stream(trace, [thread.begin(10000, 2), thread.end(10007, 2)])
 
 
 def clock_before_epoch():
     """Before 1970: Zipkin has no such times, so that span has none; the next one has one."""
     trace = Trace(offset_s=-20)
     add_zipkin(trace)
-    trace.stream().packet([
+    return one_stream(trace, [
         (19 * S, "zipkin:timestamp", zipkin(2, "osd", event="before")),
         (21 * S, "zipkin:timestamp", zipkin(3, "osd", event="after")),
     ])
-    return {"": trace}
 
 
 def clock_none():
     """Without a clock no event has a time, and none can be read."""
-    trace = Trace(has_clock=False)
-    add_blkin(trace)
-    trace.stream().packet([Thread(2).span(10 * S, 2)])
-    return {"": trace}
+    trace = blkin_trace(has_clock=False)
+    return one_stream(trace, [Thread(2).span(10 * S, 2)])
 
 
 def corrupt():
     """The reader fails in the second packet: earlier events are delivered, and the run fails."""
-    trace = Trace()
-    add_blkin(trace)
+    trace = blkin_trace()
     thread = Thread(2)
     stream = trace.stream()
     stream.packet([thread.span(10 * S, 2), thread.begin(10 * S, 3)])
@@ -457,8 +439,7 @@ def corrupt():
 
 def cut_off():
     """The last packet of a stream is not whole: the reader refuses such a trace with a message."""
-    trace = Trace()
-    add_blkin(trace)
+    trace = blkin_trace()
     thread = Thread(2)
     stream = trace.stream()
     stream.packet([thread.span(10 * S, 2), thread.begin(10 * S, 3)])

@@ -67,6 +67,16 @@ def drain(spool, target, **options):
     return Run(target, "flush", "close", spool=spool, **options)
 
 
+def filled(collector_options, fill_options, spans=1000, drain_options=None, but=(), **expected):
+    """A scenario: a spool with so many spans is drained to a collector, which accepts all but these numbers."""
+    with folder() as spool, delivery.Collector(**collector_options) as collector:
+        fill(spool, spans, **fill_options)
+        run = drain(spool, collector, **(drain_options or {})).has(**expected)
+        got = [number for number in ids(spans) if number - 1 not in but]
+        expect(len(set(collector.accepted)) == run.counts["spool"]["accepted"], run.explain())
+        expect(not but or sorted(collector.accepted) == got, "not the others")
+
+
 def ids(count, first=0):
     return list(range(first + 1, first + count + 1))
 

@@ -10,21 +10,18 @@
 #include "babeltrace-plugin/account/stats_file.h"
 #include "check.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "loopback.h"
 #include "waits.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- sums and lines
- * ----------------------------------------------------------------------------------
- */
+/* ---- sums and lines ---- */
 
 static struct counts plausible(void)
 {
@@ -40,7 +37,7 @@ static struct counts plausible(void)
     };
 }
 
-static void test_sums(void)
+TEST(test_sums)
 {
     struct counts counts = {0};
 
@@ -55,7 +52,7 @@ static void test_sums(void)
 }
 
 /* A spooled span is in two accounts, which must agree. */
-static void test_spool_sums(void)
+TEST(test_spool_sums)
 {
     struct counts counts = plausible();
 
@@ -78,7 +75,7 @@ static void test_spool_sums(void)
 }
 
 /* Lines have the spool's counts only if there is a spool. */
-static void test_spool_line(void)
+TEST(test_spool_line)
 {
     struct counts counts = plausible();
     char line[COUNTS_LINE_MAX];
@@ -94,7 +91,7 @@ static void test_spool_line(void)
     CHECK(strstr(line, "; spool: 0") != NULL && strstr(line, "spooled") == NULL);
 }
 
-static void test_lines(void)
+TEST(test_lines)
 {
     const struct counts none = {0};
     const struct counts counts = plausible();
@@ -119,8 +116,7 @@ static void test_lines(void)
     CHECK(strlen(line) < COUNTS_LINE_MAX - 1024);
 }
 
-/* ---- texts --------------------------------------------------------------------------------------
- */
+/* ---- texts ---- */
 
 static const struct run_info run = {
     .endpoint = (char *)"file:/tmp/\"quoted\"\\\n",
@@ -129,7 +125,7 @@ static const struct run_info run = {
     .now_ns = INT64_C(1500000002050000000),
 };
 
-static void test_page(void)
+TEST(test_page)
 {
     const struct counts counts = plausible();
     struct printer printer = {.has_failed = false};
@@ -147,7 +143,7 @@ static void test_page(void)
     free(page);
 }
 
-static void test_stats(void)
+TEST(test_stats)
 {
     const struct counts counts = plausible();
     char *text = stats_text(&counts, &run);
@@ -240,8 +236,7 @@ static void test_file(const char *folder)
     CHECK(stat("/dev/null", &status) == 0 && S_ISCHR(status.st_mode));
 }
 
-/* ---- all of it, while counters change -----------------------------------------------------------
- */
+/* ---- all of it, while counters change ---- */
 
 static struct {
     pthread_mutex_t lock;
@@ -285,15 +280,11 @@ static void warn(void *context, const char *message)
 static void scrape(char *text, size_t size)
 {
     static const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
-    const struct sockaddr_in address = {.sin_family = AF_INET,
-                                        .sin_port = htons((uint16_t)world.port),
-                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const int fd = loopback_connect((uint16_t)world.port);
     size_t length = 0;
     ssize_t got = 1;
 
-    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
-        send(fd, request, strlen(request), MSG_NOSIGNAL) > 0)
+    if (send(fd, request, strlen(request), MSG_NOSIGNAL) > 0)
         while (length + 1 < size && (got = recv(fd, text + length, size - 1 - length, 0)) > 0)
             length += (size_t)got;
     close(fd);
@@ -443,8 +434,7 @@ static void test_file_errors(const char *folder)
     CHECK(unlink(left) == 0 && rmdir(away) == 0);
 }
 
-/* ---- a live session that stands still -----------------------------------------------------------
- */
+/* ---- a live session that stands still ---- */
 
 #define STUCK 99 /* streams: the graph's thread is stuck */
 
@@ -459,7 +449,7 @@ static void check_word(struct watch *watch, const struct input_counts *input, in
         CHECK_TEXT(message, expected);
 }
 
-static void test_watch(void)
+TEST(test_watch)
 {
     struct input_counts input = {0};
     struct watch watch;
@@ -496,13 +486,7 @@ int main(void)
 {
     const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
 
-    test_sums();
-    test_spool_sums();
-    test_spool_line();
-    test_lines();
-    test_page();
-    test_stats();
-    test_watch();
+    check_run();
     test_file(folder);
     test_file_errors(folder);
     test_threads(folder);

@@ -25,7 +25,7 @@ static void check_address(const char *text, const char *host, const char *port)
     CHECK_TEXT(address.port, port);
 }
 
-static void test_addresses(void)
+TEST(test_addresses)
 {
     static const char *const wrong[] = {
         "",     ":",         ":9464",       "x",          "65536",       "99999999999",
@@ -64,7 +64,7 @@ static void check_url(const char *text, const char *start)
     close(fd);
 }
 
-static void test_urls(void)
+TEST(test_urls)
 {
     check_url("0", "https://127.0.0.1:");
     check_url("0.0.0.0:0", "https://0.0.0.0:");
@@ -79,7 +79,7 @@ static void check_shown(const char *endpoint, const char *expected)
     free(shown);
 }
 
-static void test_endpoints(void)
+TEST(test_endpoints)
 {
     check_shown("http://h:9411/api/v2/spans", "http://h:9411/api/v2/spans");
     check_shown("https://user:secret@h/api?token=secret#secret", "https://h/api");
@@ -93,10 +93,4 @@ static void test_endpoints(void)
     check_shown("", "");
 }
 
-int main(void)
-{
-    test_addresses();
-    test_urls();
-    test_endpoints();
-    return check_status();
-}
+CHECK_MAIN

@@ -79,6 +79,16 @@ static void process(struct assembler *assembler, int64_t second, const char *hos
     process_of(assembler, 1, second, host, offset_ns);
 }
 
+/* Processes with numbers from one to another report at each second of an interval. */
+static void processes(struct assembler *assembler, int64_t first_pid, int64_t last_pid,
+                      int64_t from, int64_t to, int64_t offset_ns)
+{
+    for (int64_t second = from; second < to; second++) {
+        for (int64_t pid = first_pid; pid <= last_pid; pid++)
+            process_of(assembler, pid, second, "a", offset_ns);
+    }
+}
+
 /* Adds a span of five seconds, checks that its times moved equally, and returns by how much. */
 static int64_t moved_whole(struct assembler *assembler, int64_t second, const char *host)
 {
@@ -104,7 +114,7 @@ static void annotate_at(struct assembler *assembler, int64_t second, const char 
 }
 
 /* Noise moves no span, nor does a process that was interrupted. */
-static void test_noise(void)
+TEST(test_noise)
 {
     struct assembler *assembler = begin();
 
@@ -120,7 +130,7 @@ static void test_noise(void)
 }
 
 /* A set clock moves later spans of its host, also of the original's library, and no others. */
-static void test_step(void)
+TEST(test_step)
 {
     struct assembler *assembler = begin();
 
@@ -141,7 +151,7 @@ static void test_step(void)
 
 /* A difference from the first event on is intended, as with --clock-offset: no span moves until
  * the clock is set. Corrections count from this difference, and from 0 once most report none. */
-static void test_off_from_the_first(void)
+TEST(test_off_from_the_first)
 {
     for (int sign = -1; sign <= 1; sign += 2) {
         struct assembler *assembler = begin();
@@ -151,26 +161,22 @@ static void test_off_from_the_first(void)
             CHECK(moved_whole(assembler, i, "a") == 0);
         }
         CHECK(assembler_counts(assembler)->spans_corrected == 0);
-        for (int64_t i = 50120; i < 50130; i++)
-            process_of(assembler, 1 + i % 2, i, "a", sign * 3600 * SECOND + 7 * SECOND);
+        processes(assembler, 1, 2, 50120, 50130, sign * 3600 * SECOND + 7 * SECOND);
         CHECK(moved_whole(assembler, 50135, "a") == 7 * SECOND);
-        for (int64_t i = 50140; i < 50150; i++)
-            process_of(assembler, 1 + i % 2, i, "a", 1000);
+        processes(assembler, 1, 2, 50140, 50150, 1000);
         CHECK(moved_whole(assembler, 50155, "a") == 1000);
         assembler_free(assembler);
     }
 }
 
-static void test_step_back(void)
+TEST(test_step_back)
 {
     struct assembler *assembler = begin();
 
     process(assembler, 99, "a", 0);
-    for (int64_t i = 100; i < 110; i++)
-        process(assembler, i, "a", 2 * MS);
+    processes(assembler, 1, 1, 100, 110, 2 * MS);
     CHECK(moved_whole(assembler, 110, "a") == 2 * MS);
-    for (int64_t i = 110; i < 110 + CLOCK_SAMPLES; i++)
-        process(assembler, i, "a", -2 * MS);
+    processes(assembler, 1, 1, 110, 110 + CLOCK_SAMPLES, -2 * MS);
     CHECK(moved_whole(assembler, 114, "a") == 2 * MS);
     CHECK(moved_whole(assembler, 115, "a") == -2 * MS);
     assembler_free(assembler);
@@ -178,7 +184,7 @@ static void test_step_back(void)
 
 /* One process with a wrong clock moves no span if another process on the host reports that the
  * clock is right. */
-static void test_one_is_wrong(void)
+TEST(test_one_is_wrong)
 {
     struct assembler *assembler = begin();
 
@@ -192,8 +198,7 @@ static void test_one_is_wrong(void)
 
     /* the wrong process is the first */
     assembler = begin();
-    for (int64_t i = 100; i < 120; i++)
-        process_of(assembler, 2, i, "a", 3600 * SECOND);
+    processes(assembler, 2, 2, 100, 120, 3600 * SECOND);
     CHECK(moved_whole(assembler, 120, "a") == 0);
     for (int64_t i = 121; i < 130; i++) {
         process_of(assembler, 1, i, "a", 1000);
@@ -201,54 +206,46 @@ static void test_one_is_wrong(void)
         process_of(assembler, 2, i, "a", 3600 * SECOND);
     }
     CHECK(moved_whole(assembler, 140, "a") == 0);
-    for (int64_t i = 141; i < 150; i++) {
-        process_of(assembler, 1, i, "a", 5 * SECOND);
-        process_of(assembler, 3, i, "a", 5 * SECOND);
-    }
+    processes(assembler, 1, 1, 141, 150, 5 * SECOND);
+    processes(assembler, 3, 3, 141, 150, 5 * SECOND);
     CHECK(moved_whole(assembler, 155, "a") == 5 * SECOND);
     assembler_free(assembler);
 }
 
 /* The clock is set while many processes run: spans move when most processes have reported the
  * change. */
-static void test_vote(void)
+TEST(test_vote)
 {
     struct assembler *assembler = begin();
 
-    for (int64_t second = 100; second < 110; second++) {
-        for (int64_t pid = 1; pid <= 5; pid++)
-            process_of(assembler, pid, second, "a", 0);
-    }
-    for (int64_t pid = 1; pid <= 2; pid++)
-        process_of(assembler, pid, 110, "a", 7 * SECOND);
+    processes(assembler, 1, 5, 100, 110, 0);
+    processes(assembler, 1, 2, 110, 111, 7 * SECOND);
     CHECK(moved_whole(assembler, 115, "a") == 0);
     process_of(assembler, 3, 111, "a", 7 * SECOND);
     CHECK(moved_whole(assembler, 112, "a") == 0); /* began before the clock was set */
     CHECK(moved_whole(assembler, 115, "a") == 7 * SECOND);
 
     /* the votes of four processes are too old: the fifth process decides */
-    for (int64_t second = 130; second < 130 + CLOCK_SAMPLES; second++)
-        process_of(assembler, 5, second, "a", -3 * SECOND);
+    processes(assembler, 5, 5, 130, 130 + CLOCK_SAMPLES, -3 * SECOND);
     CHECK(moved_whole(assembler, 140, "a") == -3 * SECOND);
     assembler_free(assembler);
 }
 
 /* More processes than slots report, at two times: only silent processes give up their slots. */
-static void test_many_processes(void)
+TEST(test_many_processes)
 {
     struct assembler *assembler = begin();
 
-    for (int64_t pid = 1; pid <= 4 * CLOCK_VOICES; pid++)
-        process_of(assembler, pid, 100, "a", pid <= CLOCK_VOICES ? 0 : 60 * SECOND);
+    processes(assembler, 1, CLOCK_VOICES, 100, 101, 0);
+    processes(assembler, CLOCK_VOICES + 1, 4 * CLOCK_VOICES, 100, 101, 60 * SECOND);
     CHECK(moved_whole(assembler, 110, "a") == 0);
-    for (int64_t pid = 101; pid <= 100 + 4 * CLOCK_VOICES; pid++)
-        process_of(assembler, pid, 200, "a", 60 * SECOND);
+    processes(assembler, 101, 100 + 4 * CLOCK_VOICES, 200, 201, 60 * SECOND);
     CHECK(moved_whole(assembler, 210, "a") == 60 * SECOND);
     assembler_free(assembler);
 }
 
 /* Impossible times are ignored, and spans without room for the move are not moved. */
-static void test_nonsense(void)
+TEST(test_nonsense)
 {
     struct assembler *assembler = begin();
     struct event event = {.kind = EVENT_PROCESS, .time_ns = 100 * SECOND};
@@ -266,7 +263,7 @@ static void test_nonsense(void)
 
 /* ---- limits, and the end ---- */
 
-static void test_closing(void)
+TEST(test_closing)
 {
     static const char longest[] =
         "0123456789012345678901234567890123456789012345678901234567890123";
@@ -280,7 +277,7 @@ static void test_closing(void)
     CHECK(!closing_add(&closing, text_of("x")));
 }
 
-static void test_long_service(void)
+TEST(test_long_service)
 {
     static char name[1 << 20];
     const struct text text = {name, sizeof(name)};
@@ -297,7 +294,7 @@ static void test_long_service(void)
 }
 
 /* Each call of assembler_flush_some() ends some spans, and each span is given out once. */
-static void test_flush_in_steps(void)
+TEST(test_flush_in_steps)
 {
     struct assembler *assembler = begin();
     const struct assembler_counts *counts = assembler_counts(assembler);
@@ -313,7 +310,7 @@ static void test_flush_in_steps(void)
 }
 
 /* A real's text is the shortest that reads back. `make check-odd` sets a decimal comma. */
-static void test_reals(void)
+TEST(test_reals)
 {
     struct assembler *assembler = begin();
     struct event event = event_of(EVENT_SPAN, 20, 2);
@@ -324,19 +321,4 @@ static void test_reals(void)
     assembler_free(assembler);
 }
 
-int main(void)
-{
-    test_noise();
-    test_step();
-    test_off_from_the_first();
-    test_step_back();
-    test_one_is_wrong();
-    test_vote();
-    test_many_processes();
-    test_nonsense();
-    test_closing();
-    test_long_service();
-    test_flush_in_steps();
-    test_reals();
-    return check_status();
-}
+CHECK_MAIN

@@ -9,7 +9,7 @@
 #include <limits.h>
 
 /* A wait that is not a power of two times the first wait is cut at the limit. */
-static void test_waits(void)
+TEST(test_waits)
 {
     static const int64_t expected[] = {200, 200, 400, 800, 1600, 3200, 6400, 10000, 10000};
 
@@ -22,7 +22,7 @@ static void test_waits(void)
 }
 
 /* Any time up to the wait; after a success from the start again. */
-static void test_jitter(void)
+TEST(test_jitter)
 {
     static const int64_t limits_ms[] = {100, 200, 400, 800, 1500, 1500};
     int64_t sum_ms = 0;
@@ -41,9 +41,4 @@ static void test_jitter(void)
     CHECK(backoff_pause_ms(&backoff, 7000) >= 7000);
 }
 
-int main(void)
-{
-    test_waits();
-    test_jitter();
-    return check_status();
-}
+CHECK_MAIN

@@ -22,7 +22,7 @@ static struct counts numbered(void)
     return counts;
 }
 
-static void test_table(void)
+TEST(test_table)
 {
     const struct counts counts = numbered();
     int totals = 0;
@@ -86,7 +86,7 @@ static const struct {
 };
 /* clang-format on */
 
-static void test_names(void)
+TEST(test_names)
 {
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         size_t at = 0;
@@ -101,7 +101,7 @@ static void test_names(void)
 
 /* Each counter of these structs, all of 64 bits, must be shown: a new counter needs a line in the
  * table. */
-static void test_all_are_shown(void)
+TEST(test_all_are_shown)
 {
     /*
      * core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time; the
@@ -115,7 +115,7 @@ static void test_all_are_shown(void)
 }
 
 /* Spans that the exporter got after the stages were counted are not held, and count once. */
-static void test_stages(void)
+TEST(test_stages)
 {
     struct counts counts = {
         .input = {.spans = 100, .spans_skipped = 10, .spans_sampled_out = 20},
@@ -131,11 +131,4 @@ static void test_stages(void)
     CHECK(counts.output.outcome[OUTCOME_SAMPLED_OUT] == 20);
 }
 
-int main(void)
-{
-    test_table();
-    test_names();
-    test_all_are_shown();
-    test_stages();
-    return check_status();
-}
+CHECK_MAIN

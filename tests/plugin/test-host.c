@@ -9,7 +9,6 @@
 #include "babeltrace-plugin/spans/assembler_parts.h"
 #include "babeltrace-plugin/stages/hosts_parts.h"
 #include "host_metrics.h"
-#include "babeltrace-plugin/spans/assembler_parts.h"
 
 #include <string.h>
 
@@ -140,10 +139,9 @@ static bool shows(const char *text)
     return strstr(out, text) != NULL;
 }
 
-/* ---- findings ---------------------------------------------------------------------------------
- */
+/* ---- findings ---- */
 
-static void test_disk(void)
+TEST(test_disk)
 {
     struct stage *hosts = begin();
 
@@ -162,7 +160,7 @@ static void test_disk(void)
 
 /* Short requests, one after the other. The kernel counts a tick as busy if a request ran in the
  * tick. On average less than one request is in flight. */
-static void test_disk_without_queue(void)
+TEST(test_disk_without_queue)
 {
     struct stage *hosts = begin();
 
@@ -175,7 +173,7 @@ static void test_disk_without_queue(void)
 
 /* Minimum and maximum are over the intervals between samples. The finding uses the mean over the
  * span's time. */
-static void test_least_and_most(void)
+TEST(test_least_and_most)
 {
     struct stage *hosts = begin();
 
@@ -209,7 +207,7 @@ static void sample_quietly(struct stage *hosts, int64_t time_ms, int64_t times)
     sample_group(hosts, "q", "tcp", TCP_NAMES, tcp, time_ms);
 }
 
-static void test_quiet_host(void)
+TEST(test_quiet_host)
 {
     struct stage *hosts = begin();
 
@@ -243,7 +241,7 @@ static const char *found_by(const char *group, const char *names, const char *be
     return said ? said + strlen("blkin.host=") : "";
 }
 
-static void test_findings(void)
+TEST(test_findings)
 {
     static const struct {
         const char *group, *names, *after, *said;
@@ -273,7 +271,7 @@ static void test_findings(void)
 
 /* Two CPUs are busy. Pressure decides whether threads waited for them; without pressure, the number
  * of threads decides. The tag does not show a number of threads below the number of busy CPUs. */
-static void test_crowded_cpus(void)
+TEST(test_crowded_cpus)
 {
     static const struct {
         const char *pressure, *running, *said;
@@ -320,7 +318,7 @@ static void test_crowded_cpus(void)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static void test_waiting(void)
+TEST(test_waiting)
 {
     struct stage *hosts = begin();
 
@@ -348,7 +346,7 @@ static void test_waiting(void)
 }
 
 /* The stage does not wait for a group with a long period. It waits for the slowest other group. */
-static void test_periods(void)
+TEST(test_periods)
 {
     struct stage *hosts = begin();
 
@@ -368,7 +366,7 @@ static void test_periods(void)
 
 /* ---- counters and names ---------------------------------------------------------------------- */
 
-static void test_resets(void)
+TEST(test_resets)
 {
     struct stage *hosts = begin();
 
@@ -386,7 +384,7 @@ static void test_resets(void)
     CHECK(end(hosts).resets == 1);
 }
 
-static void test_names_come_late(void)
+TEST(test_names_come_late)
 {
     struct stage *hosts = begin();
 
@@ -402,7 +400,7 @@ static void test_names_come_late(void)
     end(hosts);
 }
 
-static void test_nonsense(void)
+TEST(test_nonsense)
 {
     static const struct {
         const char *names, *values;
@@ -441,7 +439,7 @@ static void test_nonsense(void)
     end(hosts);
 }
 
-static void test_recorded_twice(void)
+TEST(test_recorded_twice)
 {
     struct stage *hosts = begin();
     struct event event;
@@ -459,7 +457,7 @@ static void test_recorded_twice(void)
 
 /* Ten minutes at ten samples a second. The history keeps all of the last samples and some of the
  * older ones, so the whole time stays covered. */
-static void test_long_span(void)
+TEST(test_long_span)
 {
     struct stage *hosts = begin();
     int64_t busy = 0;
@@ -478,7 +476,7 @@ static void test_long_span(void)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static void test_memory(void)
+TEST(test_memory)
 {
     struct hosts_options small = options;
     struct stage *hosts;
@@ -506,7 +504,7 @@ static void test_memory(void)
 }
 
 /* A group of a host has at most 256 instances, because each sample searches the list of them. */
-static void test_many_instances(void)
+TEST(test_many_instances)
 {
     struct stage *hosts = begin();
     char name[40];
@@ -524,22 +522,4 @@ static void test_many_instances(void)
     end(hosts);
 }
 
-int main(void)
-{
-    test_disk();
-    test_disk_without_queue();
-    test_least_and_most();
-    test_quiet_host();
-    test_findings();
-    test_crowded_cpus();
-    test_waiting();
-    test_periods();
-    test_resets();
-    test_names_come_late();
-    test_nonsense();
-    test_recorded_twice();
-    test_long_span();
-    test_memory();
-    test_many_instances();
-    return check_status();
-}
+CHECK_MAIN

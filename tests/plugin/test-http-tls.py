@@ -24,33 +24,22 @@ from scenarios import expect, run_scenarios, scenario, scenarios_of  # noqa: E40
 
 # ---- TLS ------------------------------------------------------------------------------------------------
 
-OPENSSL_CONFIG = """
-[req]
-distinguished_name = name
-[name]
-[ca]
-basicConstraints = critical, CA:TRUE
-keyUsage = critical, keyCertSign
-"""
-
 
 class Certificates:
     """A CA of our own, and certificates of all kinds."""
 
     def __init__(self, folder):
         self.folder = folder
-        with open(self.path("config"), "w", encoding="ascii") as config:
-            config.write(OPENSSL_CONFIG)
-        self.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path("ca.key"),
-                     "-out", self.path("ca.pem"), "-subj", "/CN=test CA", "-days", "2",
-                     "-extensions", "ca", "-config", self.path("config"))
-        self.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path("self.key"),
-                     "-out", self.path("self.pem"), "-subj", "/CN=localhost", "-days", "2",
-                     "-addext", "subjectAltName=IP:127.0.0.1", "-config", self.path("config"))
-        self.sign("good", "subjectAltName=IP:127.0.0.1", 2)
-        self.sign("wrong_host", "subjectAltName=DNS:elsewhere.example", 2)
-        self.sign("expired", "subjectAltName=IP:127.0.0.1", 0)  # OpenSSL 3.5 refuses -1
-        self.sign("client", "extendedKeyUsage=clientAuth", 2)
+        self.make("ca", "-x509", "-out", self.path("ca.pem"), "-days", "2")
+        self.make("self", "-x509", "-out", self.path("self.pem"), "-days", "2", "-addext", "subjectAltName=IP:127.0.0.1")
+        for name, extension, days in (("good", "subjectAltName=IP:127.0.0.1", 2),
+                                      ("wrong_host", "subjectAltName=DNS:elsewhere.example", 2),
+                                      ("expired", "subjectAltName=IP:127.0.0.1", 0),  # OpenSSL 3.5 refuses -1
+                                      ("client", "extendedKeyUsage=clientAuth", 2)):
+            self.make(name, "-out", self.path("request"), "-addext", extension)
+            self.openssl("x509", "-req", "-in", self.path("request"), "-CA", self.path("ca.pem"), "-CAkey",
+                         self.path("ca.key"), "-CAcreateserial", "-days", str(days), "-copy_extensions", "copy",
+                         "-out", self.path(name + ".pem"))
         self.openssl("rsa", "-aes256", "-passout", "pass:secret", "-in", self.path("client.key"),
                      "-out", self.path("encrypted.key"))
 
@@ -59,17 +48,12 @@ class Certificates:
 
     @staticmethod
     def openssl(*args):
-        subprocess.run(["openssl"] + list(args), check=True, capture_output=True)
+        subprocess.run(["openssl", *args], check=True, capture_output=True)
 
-    def sign(self, name, extension, days):
-        with open(self.path("extension"), "w", encoding="ascii") as file:
-            file.write(extension)
-        self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path(name + ".key"),
-                     "-out", self.path("request"), "-subj", "/CN=" + name, "-config",
-                     self.path("config"))
-        self.openssl("x509", "-req", "-in", self.path("request"), "-CA", self.path("ca.pem"), "-CAkey",
-                     self.path("ca.key"), "-CAcreateserial", "-days", str(days), "-extfile",
-                     self.path("extension"), "-out", self.path(name + ".pem"))
+    def make(self, name, *args):
+        """Makes a key, and a certificate of its own or a request for one."""
+        self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path(name + ".key"), "-subj", "/CN=" + name,
+                     *args)
 
     def server(self, name, wants_client=False):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -137,13 +121,6 @@ def tls_reset_after_handshake():
 
 
 @scenario
-def tls_no_such_file():
-    for option in ("tls_ca", "tls_cert"):
-        refuses_to_start("https://127.0.0.1:1", option.replace("_", "-"), "cannot read it",
-                         **{option: "/nowhere/file.pem"})
-
-
-@scenario
 def tls_to_plain_port():
     with Collector() as collector:
         refuses_to_start(collector.url.replace("http:", "https:"), "no collector is there",
@@ -166,22 +143,12 @@ def plain_to_tls_port():
 # ---- credentials ----------------------------------------------------------------------------------------
 
 
-def wants(authorization):
-    def fault(connection):
-        request = read(connection)
-        if request.headers.get("authorization") != authorization:
-            return connection.answer(401)
-        return connection.answer(202, request=request)
-
-    return fault
-
-
-def wants_at_probe(authorization):
-    def fault(connection, request):
-        good = request.headers.get("authorization") == authorization
-        return connection.answer(202 if good else 401)
-
-    return fault
+@fault
+def wants(connection, authorization):
+    request = read(connection)
+    if request.headers.get("authorization") != authorization:
+        return connection.answer(401)
+    return connection.answer(202, request=request)
 
 
 class Secret:
@@ -205,7 +172,8 @@ class Secret:
 def credentials(authorization, text, in_file, in_environment):
     secret = Secret(text)
     for options in {in_file: secret.path}, {in_environment: "MY_SECRET", "env": {"MY_SECRET": text.strip()}}:
-        with Collector(default=wants(authorization), probe=wants_at_probe(authorization)) as collector:
+        with Collector(default=wants(authorization), probe=lambda connection, request: connection.answer(
+                202 if request.headers.get("authorization") == authorization else 401)) as collector:
             delivers(collector, **options)
 
 
@@ -241,12 +209,11 @@ def secrets_are_not_told():
 
 @scenario
 def secret_in_url():
-    run = refuses_to_start("http://user:s3cret@127.0.0.1:9411/", "basic-auth-file")
-    expect("s3cret" not in run.messages, run.messages)
-    run = refuses_to_start("http://user:s3cret@127.0.0.1:94111111/", "endpoint")
-    expect("s3cret" not in run.messages, run.messages)
-    for url in ("http://127.0.0.1:1/spans?key=s3cret", "http://127.0.0.1:94111111/?key=s3cret"):
-        run = refuses_to_start(url, "endpoint")
+    for url, said in (("http://user:s3cret@127.0.0.1:9411/", "basic-auth-file"),
+                      ("http://user:s3cret@127.0.0.1:94111111/", "endpoint"),
+                      ("http://127.0.0.1:1/spans?key=s3cret", "endpoint"),
+                      ("http://127.0.0.1:94111111/?key=s3cret", "endpoint")):
+        run = refuses_to_start(url, said)
         expect("s3cret" not in run.messages, run.messages)
     with Collector(probe=lambda connection, _: connection.answer(403)) as collector:
         run = refuses_to_start(collector.url + "/api/v2/spans?key=s3cret", "403")
@@ -279,22 +246,25 @@ def secret_in_the_open():
                 expect("s3cret" not in run.messages, run.messages)
 
 
-@scenario
-def bad_secrets():
-    url = "http://127.0.0.1:1"
-    refuses_to_start(url, "expected one line", bearer_token_file=Secret("a\nX-Evil: b"))
-    refuses_to_start(url, "is empty", bearer_token_file=Secret("\n"))
-    refuses_to_start(url, "expected USER:PASSWORD", basic_auth_file=Secret("user"))
-    refuses_to_start(url, "at most", bearer_token_file=Secret("x" * 9000))
-    refuses_to_start(url, "cannot read", bearer_token_file="/nowhere/token")
-    refuses_to_start(url, "is not set", bearer_token_env="NO_SUCH_VARIABLE")
-    refuses_to_start(url, "got several", bearer_token_env="A", basic_auth_env="B")
+def start_is_refused(url, *said, **options):
+    refuses_to_start(url, *said, **options)
 
 
-@scenario
-def bad_urls():
-    for url in ("http://", "http://[::1", "https://:80", "http://host:99999"):
-        refuses_to_start(url, "endpoint")
+NOBODY = "http://127.0.0.1:1"
+scenarios_of(start_is_refused, {
+    **{"tls_no_such_file_" + option: (("https://127.0.0.1:1", option.replace("_", "-"), "cannot read it"),
+                                      {option: "/nowhere/file.pem"}) for option in ("tls_ca", "tls_cert")},
+    **{"bad_secret_" + name: ((NOBODY, said), options) for name, said, options in (
+        ("of_two_lines", "expected one line", {"bearer_token_file": Secret("a\nX-Evil: b")}),
+        ("that_is_empty", "is empty", {"bearer_token_file": Secret("\n")}),
+        ("without_password", "expected USER:PASSWORD", {"basic_auth_file": Secret("user")}),
+        ("too_long", "at most", {"bearer_token_file": Secret("x" * 9000)}),
+        ("that_is_not_there", "cannot read", {"bearer_token_file": "/nowhere/token"}),
+        ("not_set", "is not set", {"bearer_token_env": "NO_SUCH_VARIABLE"}),
+        ("of_several", "got several", {"bearer_token_env": "A", "basic_auth_env": "B"}))},
+    **{"bad_url_%d" % number: ((url, "endpoint"), {}) for number, url in enumerate(
+        ("http://", "http://[::1", "https://:80", "http://host:99999"))},
+})
 
 
 # ---- proxies --------------------------------------------------------------------------------------------

@@ -354,18 +354,13 @@ BISECTS = {
     "two_bad_neighbours": ([[49, 50]], {}),
     "every_third_span_bad": ([range(0, 100, 3)], {}),
     "all_spans_bad": ([range(100)], {"most_requests": 200}),
+    "bad_spans_in_many_batches": ([[5, 15, 25, 35]], {"batch_spans": 10, "says_once": "span refused"}),
     "bad_span_with_gzip": ([[5, 60]], {"compression": "gzip"}),
     # the search goes on after the interruption
     "bad_span_in_trouble": ([[42]], {"script": [judge(has_bad_span), status(503), reset_after_request(),
                                                 judge(has_bad_span), status(500), close_at_once()]}),
 }
 scenarios_of(bisects, BISECTS)
-
-
-@scenario
-def bad_spans_in_many_batches():
-    run = bisects([5, 15, 25, 35], batch_spans=10)
-    expect(run.messages.count("span refused") == 1, "said too often: " + run.messages)
 
 
 @scenario

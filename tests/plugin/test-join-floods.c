@@ -49,7 +49,7 @@ static struct made endless_chain(uint64_t i)
                  : SERVES(i / 2 + 1, i + 1, 1, 2, i / 2 + 1);
 }
 
-static void test_floods(void)
+TEST(test_floods)
 {
     static struct made (*const floods[])(uint64_t) = {unjoined_servers, equal_keys, children_only,
                                                       one_trace, endless_chain};
@@ -60,8 +60,4 @@ static void test_floods(void)
     }
 }
 
-int main(void)
-{
-    test_floods();
-    return check_status();
-}
+CHECK_MAIN

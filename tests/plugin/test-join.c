@@ -8,7 +8,7 @@
 
 /* ---- one hop */
 
-static void test_server_first(void)
+TEST(test_server_first)
 {
     struct stage *join = begin(&options);
     struct join_counts counts;
@@ -26,7 +26,7 @@ static void test_server_first(void)
     CHECK(counts.halves == 1 && counts.joined == 1 && counts.rootless == 0);
 }
 
-static void test_client_first(void)
+TEST(test_client_first)
 {
     struct stage *join = begin(&options);
 
@@ -58,7 +58,7 @@ static void look_for_tag(void *context, const struct span *span)
     }
 }
 
-static void test_tag(void)
+TEST(test_tag)
 {
     const struct made server = SERVES(0x7abc, 71, 11, 15, 99),
                       client = CLIENT(5, 1, 10, 0, 10, 16, 99);
@@ -76,7 +76,7 @@ static void test_tag(void)
     chain_free(&chain);
 }
 
-static void test_unjoined(void)
+TEST(test_unjoined)
 {
     struct stage *join = begin(&options);
     struct join_counts counts;
@@ -94,7 +94,7 @@ static void test_unjoined(void)
 }
 
 /* A request that takes longer than the wait, which begins at its end. */
-static void test_slow_request(void)
+TEST(test_slow_request)
 {
     struct stage *join = begin(&options);
 
@@ -108,7 +108,7 @@ static void test_slow_request(void)
 }
 
 /* Hosts with the same private addresses: the key is the same of connections that never met. */
-static void test_places(void)
+TEST(test_places)
 {
     static const struct {
         uint64_t client_place, server_place;
@@ -140,7 +140,7 @@ static void test_places(void)
 
 /* A killed server: the spans of the request come without a root. A root that comes later still is
  * counted. */
-static void test_rootless(void)
+TEST(test_rootless)
 {
     struct stage *join = begin(&options);
     struct join_counts counts;
@@ -158,7 +158,7 @@ static void test_rootless(void)
 
 /* ---- matching halves */
 
-static void test_times(void)
+TEST(test_times)
 {
     static const struct {
         int64_t from_ms, to_ms;
@@ -191,7 +191,7 @@ static void test_times(void)
 }
 
 /* Addresses and ports recur: successive requests have the same key. */
-static void test_recurring(void)
+TEST(test_recurring)
 {
     struct stage *join = begin(&options);
     struct join_counts counts;
@@ -207,7 +207,7 @@ static void test_recurring(void)
     CHECK(counts.joined == 1000 && counts.ambiguous == 0);
 }
 
-static void test_two_clients(void)
+TEST(test_two_clients)
 {
     struct stage *join = begin(&options);
 
@@ -219,7 +219,7 @@ static void test_two_clients(void)
     CHECK(end(join).ambiguous == 1);
 }
 
-static void test_two_servers(void)
+TEST(test_two_servers)
 {
     struct stage *join = begin(&options);
 
@@ -228,7 +228,7 @@ static void test_two_servers(void)
     give_at(join, 16, SERVES(8, 81, 12, 15, 99));
     CHECK(end(join).ambiguous == 2);
 
-    join = begin(&options); /* the second one so late that the first is joined */
+    join = begin(&options); /* the second one comes after the first is joined */
     give(join, SERVES(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
     give_at(join, 200, SERVES(8, 81, 12, 15, 99));
@@ -238,7 +238,7 @@ static void test_two_servers(void)
 }
 
 /* Of two sessions that record the same. */
-static void test_twice(void)
+TEST(test_twice)
 {
     struct stage *join = begin(&options);
     struct join_counts counts;
@@ -254,7 +254,7 @@ static void test_twice(void)
 }
 
 /* Spans that are not for joining pass at once. */
-static void test_others(void)
+TEST(test_others)
 {
     struct stage *join = begin(&options);
     struct join_counts counts;
@@ -277,7 +277,7 @@ static void test_others(void)
 static const uint64_t orders[][4] = {{4, 3, 2, 1}, {1, 2, 3, 4}, {2, 4, 1, 3}, {3, 1, 4, 2}};
 
 /* Five programs; tier 0 is a client only. The halves come in several orders. */
-static void test_chain(void)
+TEST(test_chain)
 {
     for (size_t order = 0; order < sizeof(orders) / sizeof(orders[0]); order++) {
         struct stage *join = begin(&options);
@@ -303,7 +303,7 @@ static void test_chain(void)
 }
 
 /* Without anybody before it, a chain has the id of its first server's trace. */
-static void test_chain_of_its_own(void)
+TEST(test_chain_of_its_own)
 {
     struct stage *join = begin(&options);
     struct join_counts counts;
@@ -318,7 +318,7 @@ static void test_chain_of_its_own(void)
 }
 
 /* Two servers that call each other within the same moment. */
-static void test_circle(void)
+TEST(test_circle)
 {
     struct stage *join = begin(&options);
     struct join_counts counts;
@@ -395,7 +395,7 @@ static void deliver_and_check(void *context, const struct span *span)
     check_request(span);
 }
 
-static void test_random(void)
+TEST(test_random)
 {
     struct assembler *assembler =
         assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
@@ -444,7 +444,7 @@ static void give_placed(struct made made, const struct join_place *place)
 }
 
 /* Spans with a place pass at once and keep their parents, although there is a client's half. */
-static void test_placed(void)
+TEST(test_placed)
 {
     struct stage *join = begin(&options);
 
@@ -455,25 +455,4 @@ static void test_placed(void)
     CHECK(held == 0 && end(join).halves == 0);
 }
 
-int main(void)
-{
-    test_placed();
-    test_server_first();
-    test_client_first();
-    test_tag();
-    test_unjoined();
-    test_slow_request();
-    test_places();
-    test_rootless();
-    test_times();
-    test_recurring();
-    test_two_clients();
-    test_two_servers();
-    test_twice();
-    test_others();
-    test_chain();
-    test_chain_of_its_own();
-    test_circle();
-    test_random();
-    return check_status();
-}
+CHECK_MAIN

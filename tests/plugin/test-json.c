@@ -49,7 +49,7 @@ static void tag(struct text key, struct text value)
     CHECK(span_add(&span, SPAN_TAG_TEXT, key, value, 0));
 }
 
-static void test_buffer_limit(void)
+TEST(test_buffer_limit)
 {
     struct buffer small = {.limit = 5000};
 
@@ -98,7 +98,19 @@ static const char *tag_of(json_t *json, const char *key)
     return value ? value : "(none)";
 }
 
-static void test_typical(void)
+/* Encodes the span, whose tags are these keys and values. */
+static void check_tags(const char *const *expected)
+{
+    json_t *json = encoded();
+    size_t count = 0;
+
+    for (; *expected; expected += 2, count++)
+        CHECK_TEXT(tag_of(json, expected[0]), expected[1]);
+    CHECK(json_object_size(json_object_get(json, "tags")) == count);
+    json_decref(json);
+}
+
+TEST(test_typical)
 {
     begin();
     span.parent_id = UINT64_C(0x8000000000000001);
@@ -117,7 +129,7 @@ static void test_typical(void)
 }
 
 /* Fields that the original's events never have. */
-static void test_span_api(void)
+TEST(test_span_api)
 {
     static struct endpoint peer = {.ipv6 = "2001:db8::2", .port = 6789};
 
@@ -138,7 +150,7 @@ static void test_span_api(void)
         "\"cs\"}]}");
 }
 
-static void test_least(void)
+TEST(test_least)
 {
     begin();
     CHECK(span_set_name(&span, none));
@@ -148,7 +160,7 @@ static void test_least(void)
     becomes("{\"traceId\":\"0000000000000abc\",\"id\":\"0000000000000def\",\"localEndpoint\":{}}");
 }
 
-static void test_times(void)
+TEST(test_times)
 {
     begin();
     span.start_ns = 1000;
@@ -164,7 +176,7 @@ static void test_times(void)
 }
 
 /* Every number of digits, both signs, against printf. */
-static void test_integers(void)
+TEST(test_integers)
 {
     uint64_t state = 1;
 
@@ -205,7 +217,7 @@ static void test_integers(void)
 }
 
 /* Any byte at any place of texts of any length comes back unchanged. */
-static void test_every_byte_at_every_place(void)
+TEST(test_every_byte_at_every_place)
 {
     for (size_t length = 1; length <= 40; length++) {
         for (int byte = 1; byte < 0x80; byte++) {
@@ -230,95 +242,45 @@ static void test_every_byte_at_every_place(void)
     }
 }
 
-static void test_utf8(void)
+/* Wrong bytes are mended: which ones, is in test-utf8.c. */
+TEST(test_utf8)
 {
-    static const struct {
-        struct text given;
-        const char *expected;
-    } cases[] = {
-        {JSON_BYTES("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x99"),
-         "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x99"},
-        {JSON_BYTES("a\0b"), "a\xef\xbf\xbd"
-                             "b"},
-        {JSON_BYTES("\xff"), "\xef\xbf\xbd"},
-        {JSON_BYTES("a\xc3"), "a\xef\xbf\xbd"},                               /* cut short */
-        {JSON_BYTES("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd"},                 /* overlong */
-        {JSON_BYTES("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
-        {JSON_BYTES("\xf0\x9f\x90."), "\xef\xbf\xbd."},                       /* cut, then text */
-        {JSON_BYTES("\xf4\x90\x80\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
-        {JSON_BYTES("\xe2\x82\xe2\x82\xac"), "\xef\xbf\xbd\xe2\x82\xac"},
-    };
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        json_t *json;
-
-        begin();
-        tag(text_of("text"), cases[i].given);
-        json = encoded();
-        CHECK_TEXT(tag_of(json, "text"), cases[i].expected);
-        json_decref(json);
-    }
-}
-
-static void test_receivers_traps(void)
-{
-    json_t *json;
-
     begin();
-    annotate(text_of("a|b|c"), T0 + 1000);
-    tag(text_of("binaryAnnotations"), text_of("x|y"));
-    tag(text_of("v"), text_of("binaryAnnotations"));
-    tag(text_of("span.kind"), text_of("client"));
-    tag(text_of("otlp.link.0"), text_of("z"));
-    json = encoded();
-    CHECK_TEXT(json_string_value(json_object_get(
-                   json_array_get(json_object_get(json, "annotations"), 0), "value")),
-               "a/b/c");
-    CHECK_TEXT(tag_of(json, "binaryAnnotations"), "x|y");
-    CHECK_TEXT(tag_of(json, "v"), "binaryAnnotations");
-    CHECK_TEXT(tag_of(json, "blkin.span.kind"), "client");
-    CHECK_TEXT(tag_of(json, "blkin.otlp.link.0"), "z");
-    json_decref(json);
+    tag(text_of("right"), JSON_BYTES("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x99"));
+    tag(text_of("zero"), JSON_BYTES("a\0b"));
+    tag(text_of("wrong"), JSON_BYTES("\xf0\x9f\x90."));
+    check_tags((const char *const[]){"right", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x99",
+                                     "zero",
+                                     "a\xef\xbf\xbd"
+                                     "b",
+                                     "wrong", "\xef\xbf\xbd.", NULL});
 }
 
 /* Keys that a collector would move from one span of a request to all of its service. */
-static void test_resource_keys(void)
+TEST(test_resource_keys)
 {
-    static const char *const taken[] = {"host.name",
-                                        "process.pid",
-                                        "device.id",
-                                        "service.version",
-                                        "os.type",
-                                        "k8s.pod.uid",
-                                        "container.id",
-                                        "cloud.region",
-                                        "telemetry.sdk.name",
-                                        "otel.library.name",
-                                        "aws.ecs.task.arn",
-                                        "faas.id",
-                                        "deployment.environment",
-                                        "webengine.name",
-                                        "w3c.tracestate"};
-    static const char *const free[] = {"host",       "hostname", "processes.n", "devices",
-                                       "osd.epoch",  "object",   "cloud",       "k8",
-                                       "span.kinds", "otel"};
-    const size_t taken_count = sizeof(taken) / sizeof(taken[0]);
-    char renamed[64];
+    static const char taken[] =
+        "host.name process.pid device.id service.version os.type k8s.pod.uid container.id "
+        "cloud.region telemetry.sdk.name otel.library.name aws.ecs.task.arn faas.id "
+        "deployment.environment webengine.name w3c.tracestate span.kind otlp.link.0";
+    static const char free[] = "host hostname processes.n devices osd.epoch object cloud k8 "
+                               "span.kinds otel binaryAnnotations";
+    char keys[sizeof(taken) + sizeof(free)], renamed[64], *save = NULL;
     json_t *json;
 
     begin();
-    for (size_t i = 0; i < taken_count; i++)
-        tag(text_of(taken[i]), text_of("x"));
-    for (size_t i = 0; i < sizeof(free) / sizeof(free[0]); i++)
-        tag(text_of(free[i]), text_of("y"));
+    (void)snprintf(keys, sizeof(keys), "%s %s", taken, free);
+    for (char *key = strtok_r(keys, " ", &save); key; key = strtok_r(NULL, " ", &save))
+        tag(text_of(key), text_of("x|y"));
     json = encoded();
-    for (size_t i = 0; i < taken_count; i++) {
-        snprintf(renamed, sizeof(renamed), "blkin.%s", taken[i]);
-        CHECK_TEXT(tag_of(json, renamed), "x");
-        CHECK(!json_object_get(json_object_get(json, "tags"), taken[i]));
+    (void)snprintf(keys, sizeof(keys), "%s %s", taken, free);
+    for (char *key = strtok_r(keys, " ", &save); key; key = strtok_r(NULL, " ", &save)) {
+        const bool is_taken = key < keys + sizeof(taken);
+
+        (void)snprintf(renamed, sizeof(renamed), "%s%s", is_taken ? "blkin." : "", key);
+        CHECK_TEXT(tag_of(json, renamed), "x|y");
+        CHECK(!is_taken || !json_object_get(json_object_get(json, "tags"), key));
     }
-    for (size_t i = 0; i < sizeof(free) / sizeof(free[0]); i++)
-        CHECK_TEXT(tag_of(json, free[i]), "y");
     json_decref(json);
 }
 
@@ -329,7 +291,7 @@ static const char *annotation_of(json_t *json, size_t i)
 }
 
 /* Severities stand behind the text; info and the original's annotations have none. */
-static void test_severities(void)
+TEST(test_severities)
 {
     json_t *json;
 
@@ -348,27 +310,19 @@ static void test_severities(void)
 }
 
 /* No value is lost, even if the number that makes a key unique is a key already. */
-static void test_repeated_keys(void)
+TEST(test_repeated_keys)
 {
     static const char *const keys[] = {"k", "k#2", "k", "k", "k#2", "blkin.span.kind", "span.kind"};
-    json_t *json;
 
     begin();
     for (int64_t i = 0; i < 7; i++)
         CHECK(span_add(&span, SPAN_TAG_INTEGER, text_of(keys[i]), none, i));
-    json = encoded();
-    CHECK(json_object_size(json_object_get(json, "tags")) == 7);
-    CHECK_TEXT(tag_of(json, "k"), "0");
-    CHECK_TEXT(tag_of(json, "k#2"), "1");
-    CHECK_TEXT(tag_of(json, "k#3"), "2");
-    CHECK_TEXT(tag_of(json, "k#4"), "3");
-    CHECK_TEXT(tag_of(json, "k#2#2"), "4");
-    CHECK_TEXT(tag_of(json, "blkin.span.kind#2"), "6");
-    json_decref(json);
+    check_tags((const char *const[]){"k", "0", "k#2", "1", "k#3", "2", "k#4", "3", "k#2#2", "4",
+                                     "blkin.span.kind", "5", "blkin.span.kind#2", "6", NULL});
 }
 
 /* The maximum of keys, all equal, or made to collide. */
-static void test_many_keys(bool alike)
+static void check_many_keys(bool alike)
 {
     json_t *json;
     char key[16];
@@ -387,7 +341,13 @@ static void test_many_keys(bool alike)
     json_decref(json);
 }
 
-static void test_cut_texts(void)
+TEST(test_many_keys)
+{
+    check_many_keys(true);
+    check_many_keys(false);
+}
+
+TEST(test_cut_texts)
 {
     static char huge[LIMIT_VALUE + 1000];
     char expected[64];
@@ -419,7 +379,7 @@ static void test_cut_texts(void)
     CHECK(buffer.length < 3 * LIMIT_NAME);
 }
 
-static void test_too_many_entries(void)
+TEST(test_too_many_entries)
 {
     json_t *json;
 
@@ -445,24 +405,8 @@ static void test_too_many_entries(void)
     json_decref(json);
 }
 
-/* The largest span, whose every byte becomes six. */
-static void test_size_limit(void)
-{
-    static char control[LIMIT_VALUE];
-    unsigned added = 0;
-
-    begin();
-    while (span_add(&span, SPAN_ANNOTATION, none, (struct text){control, sizeof(control)}, T0))
-        added++;
-    CHECK(added > 50);
-    tag(text_of("last"), text_of("tag"));
-    json_decref(encoded());
-    CHECK(cut);
-    CHECK(buffer.length < LIMIT_SPAN + 6 * LIMIT_VALUE + 4096);
-}
-
 /* Endpoints that share a slot in the encoder's table do not share a name. */
-static void test_many_endpoints(void)
+TEST(test_many_endpoints)
 {
     static struct endpoint endpoints[1000];
     static char names[1000][16];
@@ -486,24 +430,7 @@ static void test_many_endpoints(void)
 
 int main(void)
 {
-    test_buffer_limit();
-    test_typical();
-    test_span_api();
-    test_least();
-    test_times();
-    test_integers();
-    test_every_byte_at_every_place();
-    test_utf8();
-    test_receivers_traps();
-    test_resource_keys();
-    test_severities();
-    test_repeated_keys();
-    test_many_keys(true);
-    test_many_keys(false);
-    test_cut_texts();
-    test_too_many_entries();
-    test_size_limit();
-    test_many_endpoints();
+    check_run();
     buffer_free(&buffer);
     return check_status();
 }

@@ -84,26 +84,6 @@ def one_bad_span():
     expect("span %016x" % 71 in run.messages, "the span is not named: " + run.messages)
 
 
-@scenario
-def whole_groups():
-    """Each sent half has the services of its spans."""
-    seen = []
-
-    def look(connection):
-        request = read(connection)
-        seen.append(request)
-        if len(request.spans) > 7:
-            return connection.answer(400)
-        return connection.answer(200, request=request)
-
-    with Collector(default=look) as collector:
-        run = drive(collector, "add:100", "flush", "close")
-        counts(run, accepted=100)
-        expect(sorted(collector.accepted) == list(range(1, 101)), "not each span once")
-        for request in seen:
-            expect(request.services == {"driver"}, request.services)
-
-
 # ---- several services, whose spans are sent together -----------------------------------------------------
 
 
@@ -245,17 +225,12 @@ scenarios_of(case, {"reason_of_a_refusal": (({
 # ---- partial success ------------------------------------------------------------------------------------
 
 
-def partial(rejected, message="", takes=True):
+@fault
+def partial(connection, rejected, message=""):
     """Answers 200, and refuses the first `rejected` spans for good."""
-
-    def fault(connection):
-        request = read(connection)
-        if takes:
-            request.spans = request.spans[min(max(rejected, 0), len(request.spans)):]
-        return connection.answer(200, ["Content-Type: application/x-protobuf"],
-                                 otlp.response(rejected, message), request)
-
-    return fault
+    request = read(connection)
+    request.spans = request.spans[min(max(rejected, 0), len(request.spans)):]
+    return connection.answer(200, ["Content-Type: application/x-protobuf"], otlp.response(rejected, message), request)
 
 
 @scenario

@@ -7,20 +7,15 @@ SPDX-License-Identifier: BSD-2-Clause
 import os
 import subprocess
 import sys
-import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../otel")
 import otlp  # noqa: E402
+from scenarios import SCENARIOS, expect, run_scenarios  # noqa: E402
 
 PROGRAM = os.environ["BUILD"] + "/tests/plugin/otlp-encoder"
 T0 = 1735732800123456789
 MS = 1000000
 LOCAL, CLIENT, SERVER, PRODUCER, CONSUMER = range(5)
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
 
 
 def digits(text):
@@ -101,6 +96,18 @@ def integer(key, value):
     return "integer", key, value
 
 
+INTEGERS = [0, 1, -1, 127, 128, 2**63 - 1, -2**63]
+LONG_KEY = "k" * 256 + "...[256 of 300 bytes]"
+
+
+def status_of(span):
+    return span.status.code, span.status.message
+
+
+def times_of(span):
+    return span.start_time_unix_nano, span.end_time_unix_nano
+
+
 # ---- fields ---------------------------------------------------------------------------------------------
 
 
@@ -119,34 +126,53 @@ def test_typical():
     expect(span.flags == 0x101 and not span.HasField("status") and not cut, span)
 
 
-def test_kinds():
-    for kind, number in ((LOCAL, 1), (SERVER, 2), (CLIENT, 3), (PRODUCER, 4), (CONSUMER, 5)):
-        span = one(kind=kind)[2]
-        expect(span.kind == number, span)
+PEER = {"service": "mon", "ipv4": "", "ipv6": "2001:db8::2", "port": 6789}
+# a function of the encoded span, its wanted result, and the given span: entries and fields
+FIELDS = [
+    *[(lambda span: span.kind, number, [], {"kind": kind})
+      for kind, number in ((LOCAL, 1), (SERVER, 2), (CLIENT, 3), (PRODUCER, 4), (CONSUMER, 5))],
+    # a server's parent is in another process
+    *[(lambda span: span.flags, wanted, [], {"kind": kind, "parent": parent, "flags": shared})
+      for kind, parent, shared, wanted in ((SERVER, 5, 0, 0x301), (CONSUMER, 5, 0, 0x301), (SERVER, 0, 0, 0x101),
+                                           (CLIENT, 5, 0, 0x101), (LOCAL, 5, 0, 0x101), (SERVER, 0, 2, 0x301))],
+    (lambda span: span.parent_span_id, b"", [], {"ident": 7, "parent": 7}),
+    (lambda span: span.trace_id.hex(), "fedcba98765432100000000000000001", [], {"high": 0xfedcba9876543210, "trace": 1}),
+    (tags, {"blkin.debug": True, "blkin.shared": True, "peer.service": "mon", "network.peer.address": "2001:db8::2",
+            "network.peer.port": 6789, "server.address": "2001:db8::2", "server.port": 6789},
+     [], {"kind": CLIENT, "flags": 3, "peer": PEER}),
+    (tags, {"network.peer.address": "10.0.0.2", "network.peer.port": 5432, "server.address": "db.example"},
+     [text("server.address", "db.example")], {"kind": CLIENT, "peer": {"service": "", "ipv4": "10.0.0.2", "port": 5432}}),
+    (lambda span: (status_of(span), tags(span)), ((2, "EIO"), {"a": "b"}), [text("error", "EIO"), text("a", "b")], {}),
+    (status_of, (2, ""), [text("error", "")], {}),
+    (status_of, (2, "-5"), [integer("error", -5)], {}),
+    (lambda span: (status_of(span), tags(span)), ((2, "EIO"), {"error": "ENOSPC", "error#2": "x"}),
+     [text("error", "EIO"), text("error", "ENOSPC"), text("error", "x")], {}),
+    (lambda span: otlp.attributes(span.events[0].attributes), {"severity": "warning"},
+     [annotation(T0, "queue full", "warning")], {}),
+    (lambda span: [(link.trace_id.hex(), link.span_id.hex()) for link in span.links],
+     [("0" * 31 + "5", "0" * 15 + "6"), ("8" + "0" * 30 + "7", "0" * 15 + "8")],
+     [("link", 0, 5, 6), ("link", 1 << 63, 7, 8), text("a", "b")], {}),
+    (tags, {"unnamed": "a", "unnamed#2": 7}, [text("", "a"), integer("", 7)], {}),
+    (lambda span: list(tags(span).values()), INTEGERS, [integer("k%d" % i, value) for i, value in enumerate(INTEGERS)], {}),
+    # times that OTLP does not have
+    (lambda span: (times_of(span), [event.name for event in span.events], span.dropped_events_count, tags(span)),
+     ((0, 0), ["first"], 2, {"blkin.left_out": "annotations: 2, tags: 0"}),
+     [annotation(0, "never"), annotation(-5, "before"), annotation(1, "first")], {"start": 0, "end": 0}),
+    (times_of, (0, 0), [], {"start": -2**63, "end": 2**63 - 1}),
+    (times_of, (1, 2**63 - 1), [], {"start": 1, "end": 2**63 - 1}),
+    # different bytes that become equal by mending or cutting
+    (tags, {"a\ufffd": "1", "a\ufffd#2": "2", LONG_KEY: "3", LONG_KEY + "#2": "4", "unnamed": "5", "unnamed#2": "6"},
+     [text(b"a\xff", "1"), text(b"a\xfe", "2"), text("k" * 300, "3"), text("k" * 300, "4"), text("", "5"), text("", "6")], {}),
+    # a trace's key that equals one of ours gets another name, because receivers read ours
+    (lambda span: [tags(span)[key] for key in ("peer.service", "peer.service#2", "blkin.left_out")], ["mon", "fake", "fake"],
+     [text("peer.service", "fake"), text("blkin.left_out", "fake")], {"peer": {"service": "mon"}}),
+]
 
 
-def test_remote_parents():
-    for kind, parent, shared, flags in ((SERVER, 5, 0, 0x301), (CONSUMER, 5, 0, 0x301), (SERVER, 0, 0, 0x101),
-                                        (CLIENT, 5, 0, 0x101), (LOCAL, 5, 0, 0x101), (SERVER, 0, 2, 0x301)):
-        span = one(kind=kind, parent=parent, flags=shared)[2]
-        expect(span.flags == flags, "%d %d: %x" % (kind, parent, span.flags))
-
-
-def test_parent_is_no_self():
-    span = one(ident=7, parent=7)[2]
-    expect(span.parent_span_id == b"", span)
-
-
-def test_long_trace_id():
-    span = one(high=0xfedcba9876543210, trace=1)[2]
-    expect(span.trace_id.hex() == "fedcba98765432100000000000000001", span)
-
-
-def test_own_attributes():
-    span = one(kind=CLIENT, flags=3, peer={"service": "mon", "ipv4": "", "ipv6": "2001:db8::2", "port": 6789})[2]
-    expect(tags(span) == {
-        "blkin.debug": True, "blkin.shared": True, "peer.service": "mon", "network.peer.address": "2001:db8::2",
-        "network.peer.port": 6789, "server.address": "2001:db8::2", "server.port": 6789}, span)
+def test_fields():
+    for read, wanted, entries, fields in FIELDS:
+        span = one(*entries, **fields)[2]
+        expect(read(span) == wanted, (read(span), wanted, span))
 
 
 def test_addresses_by_kind():
@@ -159,12 +185,6 @@ def test_addresses_by_kind():
             told = attributes.pop(name + ".address", None), attributes.pop(name + ".port", None)
             expect(told == (address or (None, None)), (kind, name, told))
         expect(not attributes, attributes)
-
-
-def test_addresses_of_the_program():
-    span = one(text("server.address", "db.example"), kind=CLIENT, peer={"service": "", "ipv4": "10.0.0.2", "port": 5432})[2]
-    expect(tags(span) == {"network.peer.address": "10.0.0.2", "network.peer.port": 5432, "server.address": "db.example"},
-           span)
 
 
 # ---- resources ------------------------------------------------------------------------------------------
@@ -219,55 +239,6 @@ def test_bare_endpoint():
     expect(resource == {} and span.name == "", resource)
 
 
-def test_error():
-    span = one(text("error", "EIO"), text("a", "b"))[2]
-    expect((span.status.code, span.status.message) == (2, "EIO"), span)
-    expect(tags(span) == {"a": "b"}, span)
-    span = one(text("error", ""))[2]
-    expect((span.status.code, span.status.message) == (2, ""), span)
-    span = one(integer("error", -5))[2]
-    expect((span.status.code, span.status.message) == (2, "-5"), span)
-
-
-def test_second_error():
-    span = one(text("error", "EIO"), text("error", "ENOSPC"), text("error", "x"))[2]
-    expect(span.status.message == "EIO", span)
-    expect(tags(span) == {"error": "ENOSPC", "error#2": "x"}, span)
-
-
-def test_severity():
-    span = one(annotation(T0, "queue full", "warning"))[2]
-    expect(otlp.attributes(span.events[0].attributes) == {"severity": "warning"}, span)
-
-
-def test_links():
-    span = one(("link", 0, 5, 6), ("link", 1 << 63, 7, 8), text("a", "b"))[2]
-    expect([(link.trace_id.hex(), link.span_id.hex()) for link in span.links] == [
-        ("0" * 31 + "5", "0" * 15 + "6"), ("8" + "0" * 30 + "7", "0" * 15 + "8")], span)
-
-
-def test_key_without_a_name():
-    span = one(text("", "a"), integer("", 7))[2]
-    expect(tags(span) == {"unnamed": "a", "unnamed#2": 7}, span)
-
-
-def test_integers():
-    values = [0, 1, -1, 127, 128, 2**63 - 1, -2**63]
-    span = one(*[integer("k%d" % i, value) for i, value in enumerate(values)])[2]
-    expect(list(tags(span).values()) == values, span)
-
-
-def test_times():
-    span = one(annotation(0, "never"), annotation(-5, "before"), annotation(1, "first"), start=0, end=0)[2]
-    expect(span.start_time_unix_nano == 0 and [event.name for event in span.events] == ["first"], span)
-    expect(span.dropped_events_count == 2, span)
-    expect(tags(span) == {"blkin.left_out": "annotations: 2, tags: 0"}, span)
-    span = one(start=-2**63, end=2**63 - 1)[2]
-    expect(span.start_time_unix_nano == 0 and span.end_time_unix_nano == 0, span)
-    span = one(start=1, end=2**63 - 1)[2]
-    expect(span.end_time_unix_nano == 2**63 - 1, span)
-
-
 # ---- texts ----------------------------------------------------------------------------------------------
 
 
@@ -304,22 +275,6 @@ def test_hostile_texts():
             expect(resource["service.name"] == wanted and span.name == wanted, (raw, resource))
             expect(tags(span) == {wanted: wanted}, (raw, span))
             expect(span.events[0].name == wanted and span.status.message == wanted, (raw, span))
-
-
-def test_keys_that_become_equal():
-    """Different bytes that become equal by mending or cutting."""
-    span = one(text(b"a\xff", "1"), text(b"a\xfe", "2"), text("k" * 300, "3"), text("k" * 300, "4"),
-               text("", "5"), text("", "6"))[2]
-    attributes = tags(span)
-    expect(attributes["a\ufffd"] == "1" and attributes["a\ufffd#2"] == "2", attributes)
-    expect(attributes["unnamed"] == "5" and attributes["unnamed#2"] == "6" and len(attributes) == 6, attributes)
-
-
-def test_keys_of_our_own():
-    """A trace's key that equals one of ours gets another name, because receivers read ours."""
-    span = one(text("peer.service", "fake"), text("blkin.left_out", "fake"), peer={"service": "mon"})[2]
-    attributes = tags(span)
-    expect(attributes["peer.service"] == "mon" and attributes["peer.service#2"] == "fake", attributes)
 
 
 def test_many_doubled_keys():
@@ -385,19 +340,6 @@ def test_groups():
     expect(len(otlp.request(body).resource_spans) == 4, "not grouped")
 
 
-def main():
-    failed = 0
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or (sys.argv[1:] and not any(word in name for word in sys.argv[1:])):
-            continue
-        try:
-            test()
-            print("ok   " + name)
-        except Exception:  # pylint: disable=broad-except
-            failed += 1
-            print("FAIL %s\n%s" % (name, traceback.format_exc()))
-    return 1 if failed else 0
-
-
+SCENARIOS.update({name: test for name, test in list(globals().items()) if name.startswith("test_")})
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_scenarios(1))

@@ -99,7 +99,7 @@ static void give_model_event(struct driver *driver, const struct model_event *ev
                 DRIVER_FIELDS(GIVEN_NUMBER("k", (int64_t)event->k), GIVEN_NUMBER("n", event->n)));
 }
 
-static void test_model(unsigned events)
+TEST(test_model)
 {
     struct driver driver;
     struct model model = {.most = MODEL_OPEN - 10};
@@ -109,7 +109,7 @@ static void test_model(unsigned events)
 
     memset(&ids, 0, sizeof(ids));
     CHECK(driver_open(&driver, model_rules, MODEL_OPEN - 10));
-    for (unsigned i = 0; i < events && !check_failures; i++) {
+    for (unsigned i = 0; i < 1000000 && !check_failures; i++) {
         struct model_event event = {.what = (int)dice(MODEL_EVENTS)};
 
         if (i % 500 == 0) /* many of few keys, then few of many, so that bounds are reached */
@@ -203,7 +203,7 @@ static void check_linear(const char *what, double few, double many)
     CHECK(many < few * 4);
 }
 
-static void test_bounds(void)
+TEST(test_bounds)
 {
     check_linear("begins that never end, one key each", cost_of_begins(200000, UINT64_MAX),
                  cost_of_begins(2000000, UINT64_MAX));
@@ -233,7 +233,7 @@ static const char *tag_of(const struct span *span, const char *key)
     return "none";
 }
 
-static void test_parent_of_field(void)
+TEST(test_parent_of_field)
 {
     struct driver driver;
     const struct span *a, *b;
@@ -259,7 +259,7 @@ static void test_parent_of_field(void)
     driver_close(&driver);
 }
 
-static void test_lookup_and_tags(void)
+TEST(test_lookup_and_tags)
 {
     struct driver driver;
     const struct span *span;
@@ -289,7 +289,7 @@ static void test_lookup_and_tags(void)
 }
 
 /* A real duration beyond any clock makes no span, in any conversion. */
-static void test_times_absurd(void)
+TEST(test_times_absurd)
 {
     static const struct {
         double seconds;
@@ -311,7 +311,7 @@ static void test_times_absurd(void)
 }
 
 /* A field that is no number fits no condition but !=. */
-static void test_not_a_number(void)
+TEST(test_not_a_number)
 {
     struct driver driver;
 
@@ -327,7 +327,7 @@ static void test_not_a_number(void)
 }
 
 /* A tag reports a loss while the span was open. */
-static void test_loss(void)
+TEST(test_loss)
 {
     struct driver driver;
     const struct loss loss = {.origin = {.host = text_of("h")},
@@ -348,7 +348,7 @@ static void test_loss(void)
 }
 
 /* Without a thread's number there is no stack; a missing field is no key. */
-static void test_keyless(void)
+TEST(test_keyless)
 {
     struct driver driver;
 
@@ -363,7 +363,7 @@ static void test_keyless(void)
 /* ---- malformed rules files ------------------------------------------------------------------- */
 
 /* A stack of two begins at one time, and another begin between them at a later time. */
-static void test_backwards(void)
+TEST(test_backwards)
 {
     struct driver driver;
 
@@ -383,7 +383,7 @@ static void test_backwards(void)
     driver_close(&driver);
 }
 
-static void test_errors(void)
+TEST(test_errors)
 {
     static const struct {
         const char *rules, *error;
@@ -437,15 +437,6 @@ static void test_errors(void)
 int main(void)
 {
     dice_state = seed_begin();
-    test_errors();
-    test_parent_of_field();
-    test_lookup_and_tags();
-    test_times_absurd();
-    test_not_a_number();
-    test_loss();
-    test_keyless();
-    test_backwards();
-    test_model(1000000);
-    test_bounds();
+    check_run();
     return check_status();
 }

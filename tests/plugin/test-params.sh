@@ -67,6 +67,8 @@ refuses '1 to 63 bytes, got "17" as number 17' \
 refuses 'endpoint "ftp://x": expected http://' 'endpoint="ftp://x"'
 refuses 'endpoint "file:": expected a path' 'endpoint="file:"'
 refuses 'file:/nowhere/x: cannot open for writing: No such file' 'endpoint="file:/nowhere/x"'
+refuses 'prometheus-listen "localhost:1": expected PORT' "endpoint=\"file:$TMPDIR/spans\",prometheus-listen=\"localhost:1\""
+rm -f "$TMPDIR/spans"
 accepts 'closing-annotations="op_commit"'
 accepts 'closing-annotations=["cr", "ss", "op_commit"]'
 accepts 'clock-correction=no'

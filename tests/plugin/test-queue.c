@@ -57,7 +57,7 @@ static void has(struct span_queue *queue, enum outcome outcome, uint64_t spans, 
 
 /* ---- takers of batches: the spooler, a sender, or none ---- */
 
-static void test_ways(void)
+TEST(test_ways)
 {
     enum { STOPS = 1, CLOSED = 2, PRESSED = 4, WAITS = 8 };
     static const struct {
@@ -111,7 +111,7 @@ static void test_ways(void)
 }
 
 /* While the spooler has a batch, a sender gets none, to keep the order of spans. */
-static void test_spooler_first(void)
+TEST(test_spooler_first)
 {
     struct span_queue *queue = queue_new(&usual);
     struct batch *batch;
@@ -134,7 +134,7 @@ static void test_spooler_first(void)
 
 /* Spans have their outcomes in any order. In an arranged batch nobody knows which ones come first.
  */
-static void test_outcomes(bool is_arranged)
+static void check_outcomes(bool is_arranged)
 {
     struct queue_options options = usual;
     struct span_queue *queue;
@@ -164,8 +164,14 @@ static void test_outcomes(bool is_arranged)
     queue_free(queue);
 }
 
+TEST(test_outcomes)
+{
+    check_outcomes(false);
+    check_outcomes(true);
+}
+
 /* A batch that is put back has lost its settled spans. */
-static void test_put_back(void)
+TEST(test_put_back)
 {
     struct span_queue *queue = queue_new(&usual);
     struct batch *batch;
@@ -195,7 +201,7 @@ static void test_put_back(void)
 
 /* The spooler has put a part of a batch on disk in the order of arrival, because memory was too
  * short to sort them. A sender sends exactly the rest. */
-static void test_arrange_the_rest(void)
+TEST(test_arrange_the_rest)
 {
     static const struct endpoint endpoints[] = {{.service = {"s", 1}}, {.service = {"t", 1}}};
     struct batch_list batches = {.batch_spans = 6, .batch_bytes = 4096};
@@ -222,7 +228,7 @@ static void test_arrange_the_rest(void)
 
 /* At the end, with a failing disk, only the batches in flight remain: waiting for them takes no
  * CPU. */
-static void test_idle_spooler(void)
+TEST(test_idle_spooler)
 {
     struct span_queue *queue = queue_new(&usual);
     struct batch *sent;
@@ -244,7 +250,7 @@ static void test_idle_spooler(void)
 }
 
 /* After the deadline, spans still go to the spool. Without a spool: fuzz/fuzz-queue.c. */
-static void test_late(void)
+TEST(test_late)
 {
     const int64_t begin_ms = clock_ms();
     struct span_queue *queue = queue_new(&usual);
@@ -269,15 +275,4 @@ static void test_late(void)
     queue_free(queue);
 }
 
-int main(void)
-{
-    test_ways();
-    test_spooler_first();
-    test_outcomes(false);
-    test_outcomes(true);
-    test_put_back();
-    test_arrange_the_rest();
-    test_idle_spooler();
-    test_late();
-    return check_status();
-}
+CHECK_MAIN

@@ -11,7 +11,6 @@
 
 #include "check.h"
 #include "babeltrace-plugin/spans/assembler_parts.h"
-#include "check.h"
 #include "script_log.h"
 #include "span_text.h"
 

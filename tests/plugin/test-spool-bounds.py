@@ -19,8 +19,8 @@ import zlib
 
 from delivery import DRIVER  # noqa: E402
 from faulty_collector import *  # noqa: F403 (faults are words here)
-from scenarios import PATIENCE, Skipped, expect, run_scenarios, scenario
-from spool_runs import AWAY, HEAD, Run, change, drain, each_once, files, fill, folder, ids, records
+from scenarios import PATIENCE, Skipped, expect, run_scenarios, scenario, scenarios_of
+from spool_runs import AWAY, HEAD, Run, change, drain, each_once, files, fill, filled, folder, ids, records
 
 # ---- bounds --------------------------------------------------------------------------------------------
 
@@ -124,14 +124,19 @@ int fdatasync(int fd)
 """
 
 
+def preloaded(spool, code, **environment):
+    """Returns the environment of a sink whose calls of the C library are in this C code."""
+    library = os.path.dirname(spool) + "/preloaded.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=code, text=True, check=True)
+    return {"LD_PRELOAD": library, **environment}
+
+
 @scenario
 def failed_fsync_is_told():
     """A failed fsync is reported and counted within a second. Before a batch counts, spans wait for a disk that
     works."""
     with folder() as spool:
-        library = os.path.dirname(spool) + "/failing.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=FAILING_FSYNC, text=True, check=True)
-        environment = {"LD_PRELOAD": library}
+        environment = preloaded(spool, FAILING_FSYNC)
         run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, env=environment, status=1)
         run.says("cannot be stored: Input/output error").says(" may not be on disk: fsync failed")
         shutil.rmtree(spool)
@@ -170,9 +175,7 @@ def a_slow_disk_holds_up_nobody():
     """Files are synced and removed without the lock of the spool: adding spans, and reading the account, do not wait
     for the disk."""
     with folder() as spool, Collector() as collector:
-        library = os.path.dirname(spool) + "/slow.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=SLOW_DISK, text=True, check=True)
-        environment = {"LD_PRELOAD": library}
+        environment = preloaded(spool, SLOW_DISK)
         run = Run(AWAY, "live", "pace:1000", "add:3000", "flush", "close", spool=spool, env=environment,
                   batch_spans=100)
         run.says("sync").has(spooled=3000)
@@ -219,10 +222,8 @@ int openat(int folder, const char *name, int flags, ...)
 def no_descriptors():
     """A file that cannot be opened now is not lost: a start reports it, and a running sink tries again."""
     with folder() as spool, Collector() as collector:
-        library = os.path.dirname(spool) + "/none.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=NO_DESCRIPTORS, text=True, check=True)
         fill(spool, 1000)
-        environment = {"LD_PRELOAD": library, "FAILS": "1"}
+        environment = preloaded(spool, NO_DESCRIPTORS, FAILS="1")
         Run(collector, "close", spool=spool, env=environment, status=1).says("cannot be read: Too many open files")
         environment["FAILS"] = "2,3"
         run = Run(collector, "wait:spool-accepted:1000", "flush", "close", spool=spool, env=environment)
@@ -355,12 +356,8 @@ def interrupted_while_it_hangs():
         each_once(collector, 5000)
 
 
-@scenario
-def fsync_each_way():
-    for way in ("batch", "second", "never"):
-        with folder() as spool, Collector() as collector:
-            fill(spool, 1000, spool_fsync=way)
-            drain(spool, collector, spool_fsync=way).has(spool_accepted=1000)
+scenarios_of(filled, {"fsync_" + way: (({}, {"spool_fsync": way}, 1000, {"spool_fsync": way}), {"spool_accepted": 1000})
+                      for way in ("batch", "second", "never")})
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ import time
 
 from delivery import DRIVER  # noqa: E402
 from faulty_collector import *  # noqa: F403 (faults are words here)
-from scenarios import PATIENCE, expect, run_scenarios, scenario
-from spool_runs import AWAY, DONE, HEAD, Run, change, drain, files, fill, folder, ids, records, each_once
+from scenarios import PATIENCE, expect, run_scenarios, scenario, scenarios_of
+from spool_runs import AWAY, DONE, HEAD, Run, change, drain, each_once, files, fill, filled, folder, ids, records
 
 KILLS = int(os.environ.get("KILLS", "20"))
 
@@ -159,35 +159,21 @@ def retry_after_is_heeded():
 # ---- what the collector refuses ----------------------------------------------------------------------
 
 
-@scenario
-def invalid_span_in_a_record():
-    with folder() as spool, Collector(default=judge(has_bad_span)) as collector:
-        fill(spool, 2000, bad="777", batch_spans=1000)
-        run = drain(spool, collector).has(spool_accepted=1999, spool_invalid=1, spool_waiting=0)
-        run.has(spool_lost_own=0).says("span refused")
-        expect(sorted(collector.accepted) == [i for i in ids(2000) if i != 778], "not the others")
-
-
-@scenario
-def too_large_records_are_split():
-    with folder() as spool, Collector(default=judge(lambda r: r.bytes > 10000, 413)) as collector:
-        fill(spool, 2000, big="5:30000", batch_spans=1000)
-        drain(spool, collector).has(spool_accepted=1999, spool_too_large=1)
-        expect(sorted(collector.accepted) == [i for i in ids(2000) if i != 6], "not the others")
-
-
-@scenario
-def refused_record():
-    with folder() as spool, Collector([status(422), status(422)]) as collector:
-        fill(spool, 300)
-        drain(spool, collector, spool_senders=1).has(spool_accepted=200, spool_refused=100)
+scenarios_of(filled, {
+    "invalid_span_in_a_record": (({"default": judge(has_bad_span)}, {"bad": "777", "batch_spans": 1000}, 2000), {
+        "but": [777], "spool_accepted": 1999, "spool_invalid": 1, "spool_waiting": 0, "spool_lost_own": 0}),
+    "too_large_records_are_split": (({"default": judge(lambda r: r.bytes > 10000, 413)},
+                                     {"big": "5:30000", "batch_spans": 1000}, 2000), {
+        "but": [5], "spool_accepted": 1999, "spool_too_large": 1}),
+    "refused_record": (({"script": [status(422), status(422)]}, {}, 300, {"spool_senders": 1}), {
+        "spool_accepted": 200, "spool_refused": 100}),
+})
 
 
 @scenario
 def poison_does_not_stop_the_others():
     """A batch that the collector always answers with 500 is given up, and delays no other."""
-    poison = lambda connection: judge(has_bad_span, 500)(connection)  # noqa: E731
-    with folder() as spool, Collector(default=poison) as collector:
+    with folder() as spool, Collector(default=judge(has_bad_span, 500)) as collector:
         fill(spool, 1000, bad="5")
         run = Run(collector, "wait:spool-accepted:900", "wait:spool-undelivered:100", "close",
                   spool=spool, retry_timeout_ms=500)

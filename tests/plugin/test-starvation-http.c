@@ -1,16 +1,16 @@
 /*
- * Like test-starvation.c, for the HTTP transport. While it talks to a collector, each allocation of
- * the transport and of libcurl fails in turn, once or from then on.
+ * Like test-starvation.c, for the allocations of the HTTP transport and of libcurl while they talk
+ * to a collector.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/deliver/exporter.h"
 
 #include "check.h"
+#include "loopback.h"
 #include "starvation/starve.h"
 #include "waits.h"
 
-#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -78,21 +78,6 @@ static void *serve(void *context)
             pthread_detach(thread);
     }
     return context;
-}
-
-static unsigned start_collector(pthread_t *thread)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof(address);
-
-    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(listener, (struct sockaddr *)&address, length) < 0 || listen(listener, 16) < 0 ||
-        getsockname(listener, (struct sockaddr *)&address, &length) < 0 ||
-        pthread_create(thread, NULL, serve, NULL) != 0) {
-        perror("the test's collector");
-        exit(2);
-    }
-    return ntohs(address.sin_port);
 }
 
 /* ---- the exporter ---- */
@@ -198,8 +183,7 @@ static bool check_failure(uint64_t fail_at, bool and_after)
     return starve.failed != 0;
 }
 
-/* ---- with a spool -------------------------------------------------------------------------------
- */
+/* ---- with a spool ---- */
 
 /* The exporter of this part: without a collector, or to empty the spool. */
 static struct exporter *open_spooling(const char *endpoint)
@@ -347,8 +331,11 @@ static void check_spool(void)
 int main(void)
 {
     pthread_t thread;
+    uint16_t port;
 
-    snprintf(url, sizeof(url), "http://127.0.0.1:%u/api/v2/spans", start_collector(&thread));
+    listener = loopback_listen(&port);
+    CHECK(pthread_create(&thread, NULL, serve, NULL) == 0);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/api/v2/spans", port);
     /* failing functions: see starve.h */
     curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc);
     for (compression = COMPRESSION_NONE; compression <= COMPRESSION_GZIP; compression++)

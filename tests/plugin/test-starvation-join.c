@@ -1,6 +1,6 @@
 /*
- * Each allocation of joining fails in turn, once or from then on: nothing crashes or leaks, and
- * each span comes out once, unjoined if need be.
+ * For each allocation of the stage join, a run in which it fails, and a run in which all later ones
+ * fail, too. Nothing crashes or leaks. Each span comes out once, possibly not joined.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

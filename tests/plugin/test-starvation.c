@@ -1,6 +1,7 @@
 /*
- * Each allocation fails in turn, once or from then on: nothing crashes, leaks, hangs or is lost
- * without a count, and the output is well-formed. From events to the file, without babeltrace.
+ * For each allocation from events to the file, a run in which it fails, and a run in which all
+ * later ones fail, too. Nothing crashes, leaks, hangs or is lost without a count. The output is
+ * well-formed. Without babeltrace2.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The plugin in babeltrace2, with each of its own allocations failing in turn, once or from then on: it ends in good
-order, reports lost spans, and its account holds. See starvation/starve.h. And the same on a disk that is full, for a
-while or for ever, or that cannot sync written data.
+"""The plugin in babeltrace2: for each of its allocations, a run in which it fails, and a run in which all later ones fail,
+too (starvation/starve.h). The same on a disk that is full, for a while or for ever, or that cannot sync written data. The
+plugin ends in good order, reports lost spans, and its counters add up.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

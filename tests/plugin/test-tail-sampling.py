@@ -188,17 +188,6 @@ class Tail(unittest.TestCase):
         # a trace's parts are decided together, or follow the decision, so each trace is whole
         self.assertEqual(set(self.delivered()[0].values()), {3})
 
-    def test_without_end(self):
-        """The stage decides early about a trace of too many spans. The later spans of the trace follow the decision."""
-        for i in range(25000):
-            self.recording.todo.append((10 * S + i * 1000, self.recording.osd, (i + 1, "write", i, 500, 0, tag("error", "EIO") if i == 5 else ""),
-                                        {"trace_id": low(1), "high": HIGH}))
-        self.recording.write()
-        self.run_sink("error\n")
-        counters = self.counters()
-        self.assertEqual((counters["traces_early"], counters["spans_late"]), (1, 15000))
-        self.assertEqual(len(self.spans()), 25000)
-
     def test_interrupted(self):
         """Ended by a signal: held traces are decided, too."""
         for i in range(3000):

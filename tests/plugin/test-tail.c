@@ -16,7 +16,7 @@
 
 /* ---- names */
 
-static void test_names(void)
+TEST(test_names)
 {
     struct names *names = names_new(1000, 20000);
     char text[32];
@@ -53,7 +53,7 @@ static int64_t random_value(void)
 }
 
 /* Each value has the bucket of the definition. */
-static void test_buckets(void)
+TEST(test_buckets)
 {
     for (int n = 0; n < 60000; n++) {
         const int64_t value = n < 30000 ? n + 1 : random_value() + 1;
@@ -85,7 +85,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* A coarser scale has the same values; its buckets are sums of the finer one's. */
-static void test_scales(void)
+TEST(test_scales)
 {
     static int64_t values[20000];
     struct histogram all = {0};
@@ -127,7 +127,7 @@ static void test_scales(void)
     histogram_clear(&all);
 }
 
-static void test_quantiles(void)
+TEST(test_quantiles)
 {
     static int64_t values[5000];
     struct histogram halves[2] = {{0}, {0}};
@@ -188,7 +188,7 @@ static uint32_t number_of(struct names *names, const char *what, uint64_t i)
 }
 
 /* More services than the limit: bounded, and everything is counted. */
-static void test_many(void)
+TEST(test_many)
 {
     struct names *names = names_new(65536, 1 << 20);
     struct statistics *statistics = statistics_new(names);
@@ -263,7 +263,7 @@ static const char *why(struct tail_sampler *sampling, const char *server, const 
     return found ? found : "";
 }
 
-static void test_globs(void)
+TEST(test_globs)
 {
     struct tail_sampler s;
 
@@ -282,7 +282,7 @@ static void test_globs(void)
     end(&s);
 }
 
-static void test_rare(void)
+TEST(test_rare)
 {
     struct tail_sampler s;
 
@@ -297,7 +297,7 @@ static void test_rare(void)
 }
 
 /* Compares with the spans of earlier periods, from 1000 spans on. */
-static void test_unusual(void)
+TEST(test_unusual)
 {
     struct tail_sampler s;
     int kept = 0;
@@ -317,7 +317,7 @@ static void test_unusual(void)
 }
 
 /* Each trace's share is its own, and the traces of 1/100 are among those of 1/10. */
-static void test_shares(void)
+TEST(test_shares)
 {
     struct tail_sampler hundredth, tenth;
     int kept = 0, more = 0;
@@ -343,7 +343,7 @@ static void test_shares(void)
 }
 
 /* Former rules have no statistics of other names. */
-static void test_other_statistics(void)
+TEST(test_other_statistics)
 {
     struct tail_sampler first, second;
     struct tail_rules *kept;
@@ -378,7 +378,7 @@ static void note(void *context, const struct closed_trace *closed)
     seen->last = closed->trace_id;
 }
 
-static void test_open_traces(void)
+TEST(test_open_traces)
 {
     struct tail_seen seen = {0};
     struct open_traces *open = open_traces_new(&(struct open_traces_options){
@@ -411,7 +411,7 @@ static void test_open_traces(void)
     open_traces_free(open);
 }
 
-static void test_durations(void)
+TEST(test_durations)
 {
     static const char *const none[] = {"",     "5",     "ms",   "-1s",   " 1s",
                                        "1sec", "1e40s", "infs", "40000d"};
@@ -435,19 +435,4 @@ static void test_durations(void)
     CHECK(!duration_read_ms("0ms") && !duration_read_ms("500us") && !duration_read_ms("25h"));
 }
 
-int main(void)
-{
-    test_durations();
-    test_names();
-    test_buckets();
-    test_scales();
-    test_quantiles();
-    test_many();
-    test_globs();
-    test_rare();
-    test_unusual();
-    test_shares();
-    test_other_statistics();
-    test_open_traces();
-    return check_status();
-}
+CHECK_MAIN

@@ -40,13 +40,13 @@ def messages(stderr, folder):
             yield line
 
 
-def result(name, *options):
+def result(name, *options, parameters=""):
     """Returns the results of the traces in a folder, as text."""
     folder = os.environ.get("TMPDIR", "/tmp")
     output = os.path.join(folder, f"spans-{os.getpid()}.json")
     done = subprocess.run(
         ["babeltrace2", f"--plugin-path={PLUGINS}", "convert", *options, os.path.join(TRACES, name),
-         "--component=sink.blkin.zipkin", f'--params=endpoint="file:{output}"'],
+         "--component=sink.blkin.zipkin", f'--params=endpoint="file:{output}"{parameters}'],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20 * PATIENCE)
     lines = [f"status {done.returncode}"] + list(messages(done.stderr, folder))
     if os.path.exists(output):
@@ -100,6 +100,19 @@ def check(name, *options):
     return False
 
 
+def check_clock_offset():
+    """--clock-offset moves all spans by its value: a difference from the first event on is no step of the wall clock."""
+    def starts(*options, parameters=""):
+        said = result("packed", *options, parameters=parameters)
+        return [json.loads(line)["timestamp"] for line in said.splitlines() if line.startswith("{")]
+
+    wrong = [(by, parameters) for by in (3600, -3600) for parameters in ("", ",clock-correction=no")
+             if starts(f"--clock-offset={by}", parameters=parameters) != [start + by * 1000000 for start in starts()]]
+    if wrong:
+        print(f"moved by another time than the clock's offset: {wrong}")
+    return not wrong
+
+
 # The limit of the sink's own memory in KiB, beside babeltrace2's, for a trace of 900 streams.
 STREAMS_KIB = 16 * 1024
 
@@ -133,7 +146,7 @@ def main():
     if sys.argv[1:] == ["--write"]:
         write()
         return 0
-    results = [check_memory()] + [check(name) for name in names()]
+    results = [check_memory(), check_clock_offset()] + [check(name) for name in names()]
     if since_2_1():  # as CTF 2 requires it
         results += [check(name, "--allowed-mip-versions=1") for name in names()]
     print(f"{len(results)} cases")

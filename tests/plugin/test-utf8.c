@@ -76,7 +76,7 @@ static void check(const unsigned char *bytes, size_t count)
     CHECK(memcmp(out, right ? (const char *)bytes : UTF8_REPLACEMENT, (size_t)(at - out)) == 0);
 }
 
-static void test_each_sequence(void)
+TEST(test_each_sequence)
 {
     static const unsigned char last[] = {0x00, 0x7f, 0x80, 0xbf, 0xc0, 0xff};
     const size_t kinds = sizeof(last);
@@ -94,7 +94,7 @@ static void test_each_sequence(void)
     }
 }
 
-static void test_beginning(void)
+TEST(test_beginning)
 {
     static const char text[] = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x90\x99z";
     static const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
@@ -105,9 +105,4 @@ static void test_beginning(void)
     CHECK(utf8_beginning(text_of("\x80\x80\x80\x80\x80\x80"), 5).length == 2);
 }
 
-int main(void)
-{
-    test_each_sequence();
-    test_beginning();
-    return check_status();
-}
+CHECK_MAIN

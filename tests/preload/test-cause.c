@@ -22,7 +22,7 @@ static struct bytes bytes(const char *text)
     return (struct bytes){text, strlen(text)};
 }
 
-/* Makes a request that this thread has taken now, begun so long ago. */
+/* Makes a request that this thread has taken now, and that began age_ns ago. */
 static struct interaction *request_of_before(const char *text, uint64_t age_ns)
 {
     struct interaction *request = interaction_make(&server, interaction_worker(), 0, blkin_now());
@@ -39,7 +39,7 @@ static struct interaction *request(const char *text)
     return request_of_before(text, 0);
 }
 
-static void is_over(struct interaction *interaction)
+static void end_interaction(struct interaction *interaction)
 {
     __atomic_store_n(&interaction->phase, PHASE_OVER, __ATOMIC_RELEASE);
     interaction_remove_open(interaction_thread.worker, interaction);
@@ -90,7 +90,7 @@ static void test_none(void)
     CHECK(interaction_worker() != NULL);
     CHECK(is_caused("get", PRELOAD_NO_CAUSE, NULL) && cause_of_connect() == NULL);
     one = request("get");
-    is_over(one);
+    end_interaction(one);
     CHECK(is_caused("get", PRELOAD_NO_CAUSE, NULL));
 }
 
@@ -106,8 +106,8 @@ static void test_owner(void)
     one->phase = PHASE_ANSWERED; /* its opener is done: the connection may belong to any request */
     CHECK(is_caused("get b of ten bytes", PRELOAD_BY_BEING_ONLY, other));
     client.opener = NULL;
-    is_over(one);
-    is_over(other);
+    end_interaction(one);
+    end_interaction(other);
 }
 
 static void test_only(void)
@@ -122,8 +122,8 @@ static void test_only(void)
     other = request("get b");
     waits(one);
     CHECK(is_caused("get a", PRELOAD_BY_BEING_ONLY, other));
-    is_over(other);
-    is_over(one);
+    end_interaction(other);
+    end_interaction(one);
 }
 
 /* After the thread has waited, its calls may be for an unseen event, such as a timer. */
@@ -136,13 +136,13 @@ static void test_rounds(void)
     wait_for_events();
     CHECK(is_caused("ping", PRELOAD_BY_GUESS, one) && cause_of_connect() == NULL);
     CHECK(one->is_ambiguous);
-    is_over(one);
+    end_interaction(one);
 
     one = request("get a");
     wait_for_events();
     interaction_add_open(interaction_thread.worker, one); /* read again */
     CHECK(is_caused("ping", PRELOAD_BY_BEING_ONLY, one));
-    is_over(one);
+    end_interaction(one);
 }
 
 /* Makes a request that was just read, as served.c reports it. */
@@ -173,16 +173,16 @@ static void test_order(void)
     wait_for_events();
     one = heard("b");
     CHECK(cause_of_connect() == NULL); /* half may make a second call */
-    is_over(one);
+    end_interaction(one);
     wait_for_events();
     one = heard("b");
     interaction_thread.has_one_event = true;
     CHECK(cause_of_connect() == one);
-    is_over(one);
+    end_interaction(one);
     one = heard("b");
     interaction_clear_heard();
     CHECK(cause_of_connect() == NULL);
-    is_over(one);
+    end_interaction(one);
     wait_for_events();
 
     /* a thread that reads the next request after the call for the last */
@@ -191,37 +191,37 @@ static void test_order(void)
     waits(one);
     other = heard("c");
     CHECK(cause_of_connect() == other && interaction_thread.is_in_order);
-    is_over(one);
-    is_over(other);
+    end_interaction(one);
+    end_interaction(other);
     wait_for_events();
     other = request("d"); /* it may wait for a timer */
     wait_for_events();
     one = heard("b");
     CHECK(cause_of_connect() == NULL);
-    is_over(other);
-    is_over(one);
+    end_interaction(other);
+    end_interaction(one);
     one = heard("b");
     client.is_fresh = true; /* decided when the connection began, for an unknown request */
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
     client.is_fresh = false;
-    is_over(one);
+    end_interaction(one);
     one = heard("b");
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
-    is_over(one);
+    end_interaction(one);
 
     /* a thread that makes a call for one request after it has turned to another one */
-    is_over(half);
+    end_interaction(half);
     wait_for_events();
     one = heard("b");
     interaction_clear_heard();
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one) && interaction_thread.is_out_of_order);
     half = half_answered();
-    is_over(one);
+    end_interaction(one);
     wait_for_events();
     one = heard("b");
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
-    is_over(one);
-    is_over(half);
+    end_interaction(one);
+    end_interaction(half);
 }
 
 /* A connected socket is to be written to later: an event loop waits for that. */
@@ -241,8 +241,8 @@ static void test_will_write(void)
     called_forget_opener(&client);
     CHECK(one->calls == 0);
     client.is_awaited = false;
-    is_over(one);
-    is_over(other);
+    end_interaction(one);
+    end_interaction(other);
 }
 
 static void test_prefix(void)
@@ -259,20 +259,20 @@ static void test_prefix(void)
     CHECK(is_caused("GET /xyz/22", PRELOAD_BY_PREFIX, two));
     CHECK(!one->is_ambiguous && !two->is_ambiguous && cause_of_connect() == NULL);
     CHECK(is_caused("GET /ab", PRELOAD_BY_GUESS, one)); /* 7 bytes */
-    is_over(one);
-    is_over(two);
+    end_interaction(one);
+    end_interaction(two);
 
     /* as many bytes are equal, or all stored bytes of both */
     one = request("GET /abc/1");
     two = request("GET /abc/2");
     CHECK(is_caused("GET /abc/3", PRELOAD_BY_GUESS, one));
-    is_over(one);
-    is_over(two);
+    end_interaction(one);
+    end_interaction(two);
     one = request(long_one);
     two = request(long_two);
     CHECK(is_caused(long_two, PRELOAD_BY_GUESS, one));
-    is_over(one);
-    is_over(two);
+    end_interaction(one);
+    end_interaction(two);
 }
 
 /* One of them has made a call, it is not known which: so none is certain by elimination. */
@@ -285,13 +285,13 @@ static void test_guess(void)
     two = request("b");
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one)); /* the oldest */
     CHECK(one->is_ambiguous && two->is_ambiguous);
-    is_over(one);
+    end_interaction(one);
     CHECK(is_caused("x", PRELOAD_BY_GUESS, two) && cause_of_connect() == NULL);
-    is_over(two);
+    end_interaction(two);
     /* later requests are certain again */
     one = request("a");
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
-    is_over(one);
+    end_interaction(one);
 }
 
 static void test_work(void)
@@ -305,14 +305,14 @@ static void test_work(void)
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* a second call beside the first */
     two = request("b");
     CHECK(is_caused("x", PRELOAD_BY_GUESS, two)); /* or that of the request just taken */
-    is_over(two);
+    end_interaction(two);
     one->is_ambiguous = true;
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
     /* another thread has read the answer: the request is open again, though not in the list */
     one->is_ambiguous = false;
     one->calls = 0;
     CHECK(one->open_at == 0 && is_caused("x", PRELOAD_BY_BEING_ONLY, one) && one->open_at == 1);
-    is_over(one);
+    end_interaction(one);
 }
 
 static void test_stale(void)
@@ -326,8 +326,8 @@ static void test_stale(void)
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
     feed->start_ns += 8 * SECOND; /* but a younger one may still be answered */
     CHECK(is_caused("x", PRELOAD_BY_GUESS, feed));
-    is_over(feed);
-    is_over(one);
+    end_interaction(feed);
+    end_interaction(one);
 }
 
 /* Another thread has answered the request, or has found the connection closed. */
@@ -340,8 +340,8 @@ static void test_answered_elsewhere(void)
     two = request("b");
     one->phase = PHASE_ANSWERED;
     CHECK(is_caused("a", PRELOAD_BY_BEING_ONLY, two) && interaction_thread.worker->open_count == 1);
-    is_over(one);
-    is_over(two);
+    end_interaction(one);
+    end_interaction(two);
 }
 
 static void test_overflow(void)
@@ -358,9 +358,9 @@ static void test_overflow(void)
     CHECK(worker->has_overflowed && worker->open_count == OPEN_MAX);
     CHECK(is_caused("number 00007", PRELOAD_BY_GUESS, all[7])); /* it may be the one without room */
     for (int i = 1; i <= OPEN_MAX; i++)
-        is_over(all[i]);
+        end_interaction(all[i]);
     CHECK(is_caused("x", PRELOAD_BY_GUESS, all[0]));
-    is_over(all[0]);
+    end_interaction(all[0]);
     CHECK(!worker->has_overflowed && worker->open_count == 0);
 }
 
@@ -383,12 +383,12 @@ static void test_program(void)
     CHECK(blkin_current() == &own);
     (void)blkin_set_current(&one->span);
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
-    is_over(one);
+    end_interaction(one);
     one = request("b");
     interaction_work_for(one);
     CHECK(blkin_current() == &one->span);
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
-    is_over(one);
+    end_interaction(one);
 }
 
 /* A file call belongs to the working request; if several requests came at once, to any of them. */
@@ -406,9 +406,9 @@ static void test_files(void)
     two = request("b");
     cause = cause_of_file_call();
     CHECK(cause.how == PRELOAD_BY_GUESS && cause.interaction == one && cause_sharers() == 2);
-    is_over(one);
+    end_interaction(one);
     CHECK(cause_of_file_call().how == PRELOAD_NO_CAUSE && cause_sharers() == 0);
-    is_over(two);
+    end_interaction(two);
 }
 
 /* A request that was read before tracing began, at the start of a session, say, may have caused the
@@ -431,10 +431,10 @@ static void test_unseen(void)
     CHECK(is_caused("GET /0000000001", PRELOAD_BY_GUESS, one));
     unseen->direction = DIRECTION_OUT; /* that one is answered */
     CHECK(is_caused("GET /0000000001", PRELOAD_BY_PREFIX, one));
-    is_over(one);
+    end_interaction(one);
     one = request("GET /0000000003");
     CHECK(cause_of_connect() == one);
-    is_over(one);
+    end_interaction(one);
     connection_release(unseen);
     close(ends[0]);
     close(ends[1]);
@@ -496,7 +496,7 @@ static void test_elsewhere(void)
     own = request("GET /0000000001 HTTP/1.0");
     own->connection = &accepted;
     CHECK(is_elsewhere("GET /0000000001 HTTP/1.0", one)); /* not of this thread's */
-    is_over(own);
+    end_interaction(own);
     one->phase = PHASE_OVER;
     interaction_release(one);
     CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", NULL));

@@ -43,7 +43,7 @@ void request(int fd)
     give_all(0, fd, line, LINE);
 }
 
-void is_answered(int fd)
+void take_answer(int fd)
 {
     char answer[OUT];
 
@@ -52,7 +52,7 @@ void is_answered(int fd)
 }
 
 /* Starts a client process, which makes these requests on one connection. */
-pid_t asks(int requests)
+pid_t start_client(int requests)
 {
     const pid_t pid = fork();
     int fd;
@@ -62,13 +62,13 @@ pid_t asks(int requests)
     fd = connect_to(port, 0);
     while (requests-- > 0) {
         request(fd);
-        is_answered(fd);
+        take_answer(fd);
     }
     close(fd);
     exit(0);
 }
 
-void has_asked(pid_t pid)
+void wait_client(pid_t pid)
 {
     int status;
 
@@ -117,11 +117,11 @@ static void greeting(void)
         fail("greeting");
     request(ours);
     serve(fd);
-    is_answered(ours);
+    take_answer(ours);
     request(ours);
     shutdown(ours, SHUT_WR);
     serve(fd);
-    is_answered(ours);
+    take_answer(ours);
     close(ours);
     expect_end(fd);
 }
@@ -159,7 +159,7 @@ static void stdio(void)
         fprintf(out, "%0*d", OUT, i);
         if ((i == 0 ? fflush(out) : fclose(out)) != 0)
             fail("answer");
-        is_answered(ours);
+        take_answer(ours);
     }
     close(ours);
 }
@@ -248,7 +248,7 @@ static void unfinished(void)
         if (i == 1)
             break;
         give_all(0, fd, answer, OUT);
-        is_answered(ours);
+        take_answer(ours);
     }
     if (pthread_create(&ender, NULL, ends_process, NULL) != 0)
         fail("thread");
@@ -404,7 +404,7 @@ static void pieces(void)
         fail("recvmmsg");
     pthread_join(sender, NULL);
     give_all(0, fd, body, OUT);
-    is_answered(ours);
+    take_answer(ours);
     close(ours);
     expect_end(fd);
 }
@@ -426,13 +426,13 @@ static void *serve_and_stay(void *argument)
  * ends the process by _exit(2). */
 static void leaving(void)
 {
-    const pid_t client = asks(1);
+    const pid_t client = start_client(1);
     int fd = taken();
     pthread_t server;
 
     if (pthread_create(&server, NULL, serve_and_stay, &fd) != 0)
         fail("thread");
-    has_asked(client);
+    wait_client(client);
     /* the client may have the answer before the thread's call returns */
     for (int64_t end_ms = 0; !__atomic_load_n(&has_served, __ATOMIC_ACQUIRE);)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
@@ -465,7 +465,7 @@ static void ask_on_many(int count)
     for (int i = 0; i < count; i++)
         give_all(0, ours[i], line, LINE);
     for (int i = 0; i < count; i++)
-        is_answered(ours[i]);
+        take_answer(ours[i]);
     for (int i = 0; i < count; i++)
         close(ours[i]);
 }
@@ -496,7 +496,7 @@ static void many(void)
     }
     for (int i = 0; i < count; i++)
         give_all(0, theirs[i], body, OUT);
-    has_asked(client);
+    wait_client(client);
     for (int i = 0; i < count; i++)
         expect_end(theirs[i]);
 }

@@ -85,3 +85,18 @@ if __name__ == "__main__":
     import json
     import sys
     json.dump(stack(int(sys.argv[1])), sys.stdout)
+
+
+def document():
+    """Returns statistics as `blkin work --root` has them."""
+    def histogram(count):  # of 1 ms, which is in bucket 2551 of scale 7
+        return {"count": count, "zeros": 0, "sum": 1e6 * count, "min": 1000000, "max": 1000000,
+                "buckets": [2551, count] if count else []}
+    return {"blkin": "statistics", "version": "1.0.0", "from": "2026-11-21T11:00:00.000Z", "scale": 7,
+            "to": "2026-11-21T11:00:10.000Z", "seconds": 10.0, "spans": 300, "errors": 3,
+            "rows": [{"service": "gate", "name": "w", "spans": 100, "errors": 0, "duration": histogram(100),
+                      "self": histogram(100)},
+                     {"service": "store", "name": None, "spans": 200, "errors": 3, "duration": histogram(200),
+                      "self": histogram(0)}],
+            "edges": [{"client": "gate", "server": "store", "calls": 200, "errors": 3, "duration": histogram(200)}],
+            "workers": [], "forgotten": {}, "messages": 1, "refused": 0, "gaps": 0}

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 import xml.dom.minidom
 
-from made import BASE, Trace, stack
+from made import BASE, Trace, document, stack
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 HERE = os.path.join(os.environ["SRC"], "tests/report")
@@ -175,30 +175,19 @@ class Graph(unittest.TestCase):
 
     def test_document_of_a_root(self):
         """The statistics of blkin work --root: {"blkin": "statistics"}."""
-        empty = {"count": 0, "zeros": 0, "sum": 0, "min": 0, "max": 0, "buckets": []}
-
-        def histogram(count):  # of 1 ms, which is in bucket 2551 of scale 7
-            return {"count": count, "zeros": 0, "sum": 1e6 * count, "min": 1000000, "max": 1000000, "buckets": [2551, count]}
-        document = {"blkin": "statistics", "version": "1.0.0", "from": "2026-11-21T11:00:00.000Z", "scale": 7,
-                    "to": "2026-11-21T11:00:10.000Z", "seconds": 10.0, "spans": 300, "errors": 3,
-                    "rows": [{"service": "gate", "name": "w", "spans": 100, "errors": 0, "duration": histogram(100),
-                              "self": histogram(100)},
-                             {"service": "store", "name": "w", "spans": 200, "errors": 3, "duration": histogram(200),
-                              "self": empty}],
-                    "edges": [{"client": "gate", "server": "store", "calls": 200, "errors": 3, "duration": histogram(200)}],
-                    "workers": [], "forgotten": {}, "messages": 1, "refused": 0, "gaps": 0}
-        report = json.loads(graph("-f", "json", "-", text=json.dumps(document)).stdout)
+        given = document()
+        report = json.loads(graph("-f", "json", "-", text=json.dumps(given)).stdout)
         self.assertEqual((report["spans"], report["seconds"]), (300, 10.0))
         self.assertEqual([(c["parent"], c["child"], c["callCount"], c["errorCount"], c["duration"]["p99"])
                           for c in report["calls"]], [("gate", "store", 200, 3, 1000)])
-        self.assertRegex(graph("-", text=json.dumps(document)).stdout, r"gate +\n.*store +20\.0 +3 +1\.00 ms")
-        self.assertIn("300 spans in 10.0 s, 3 with an error", graph("-", text=json.dumps(document)).stdout)
-        stat = json.loads(subprocess.run([BLKIN, "stat", "-j", "-"], input=json.dumps(document), timeout=60, check=True,
+        self.assertRegex(graph("-", text=json.dumps(given)).stdout, r"gate +\n.*store +20\.0 +3 +1\.00 ms")
+        self.assertIn("300 spans in 10.0 s, 3 with an error", graph("-", text=json.dumps(given)).stdout)
+        stat = json.loads(subprocess.run([BLKIN, "stat", "-j", "-"], input=json.dumps(given), timeout=60, check=True,
                                          stdout=subprocess.PIPE, encoding="utf-8").stdout)
         self.assertEqual((stat["spans"], [(r["service"], r["spans"], r["errors"], r["duration"]["p99"]) for r in stat["rows"]]),
                          (300, [("store", 200, 3, 1000), ("gate", 100, 0, 1000)]))
-        document["rows"][0]["duration"] = 7
-        result = graph("-", text=json.dumps(document))
+        given["rows"][0]["duration"] = 7
+        result = graph("-", text=json.dumps(given))
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn('standard input: "rows", the one at 0: expected one as `blkin work --root` writes it', result.stderr)
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from made import BASE, Trace, stack
+from made import BASE, Trace, document, stack
 
 try:
     from page import Balance, Browser
@@ -117,9 +117,6 @@ class Page(unittest.TestCase):
     def test_looks(self):
         path, _ = self.page(stack(400))
         self.look(path, SECTIONS + ["failed"])
-        if os.environ.get("PICTURES"):
-            self.browser.open(path, 1400)
-            self.browser.driver.save_screenshot(os.path.join(os.environ["PICTURES"], "page.png"))
 
     def test_slowest(self):
         """The slowest traces, each with its spans; the first one is open, and a click opens others."""
@@ -177,11 +174,6 @@ class Page(unittest.TestCase):
             none = ["–"] * len(titles)
             self.assertEqual(self.browser.run(cells), [texts, none, none])
             self.assertEqual(self.browser.run(words), "Longest self time: gate write, 1.85 ms of 2.00 ms" + told)
-            if os.environ.get("PICTURES"):
-                for width in (1400, 400):
-                    self.browser.open(path, width)
-                    self.browser.driver.save_screenshot(
-                        os.path.join(os.environ["PICTURES"], f"usage-{len(titles)}-{width}.png"))
         path, text = self.page(stack(3))
         self.assertNotIn('class="us"', text)
 
@@ -223,14 +215,7 @@ class Page(unittest.TestCase):
 
     def test_document_of_a_root(self):
         """Statistics alone: no traces, and no part of the page that needs them."""
-        def histogram(count):  # of 1 ms, which is in bucket 2551 of scale 7
-            return {"count": count, "zeros": 0, "sum": 1e6 * count, "min": 1000000, "max": 1000000, "buckets": [2551, count]}
-        document = {"blkin": "statistics", "version": "1.0.0", "from": "2026-11-21T11:00:00.000Z", "scale": 7,
-                    "to": "2026-11-21T11:00:10.000Z", "rows": [
-                        {"service": s, "name": None if s == "store" else "write", "spans": n, "errors": e,
-                         "duration": histogram(n), "self": histogram(n)} for s, n, e in (("gate", 100, 0), ("store", 200, 3))],
-                    "edges": [{"client": "gate", "server": "store", "calls": 200, "errors": 3, "duration": histogram(200)}]}
-        path, _ = self.page(document)
+        path, _ = self.page(document())
         self.look(path, SECTIONS[:3])
         shown = self.browser.run("return document.body.innerText")
         self.assertNotIn("trace", re.sub(r"(?s)made by blkin report.*", "", shown.lower()).replace("not traced itself", ""))

@@ -1,5 +1,5 @@
 /*
- * A holder in a process of its own, programs of several users, and systemd's store.
+ * A process with a holder, programs of several users, and systemd's store.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -58,13 +58,13 @@ static inline void tell_counts(void *context)
     timer_set(loop, &tell, 5);
 }
 
-static inline void has_come(void *context, struct held *held)
+static inline void on_come(void *context, struct held *held)
 {
     (void)context, (void)held;
     shared->came++;
 }
 
-static inline void has_gone(void *context, struct held *held)
+static inline void on_gone(void *context, struct held *held)
 {
     (void)context, (void)held;
     shared->went++;
@@ -86,7 +86,7 @@ static inline void reload(void *context)
 static inline void serve(void)
 {
     const struct loop_signals signals = {end, reload, NULL};
-    const struct holder_callbacks callbacks = {has_come, has_gone, NULL};
+    const struct holder_callbacks callbacks = {on_come, on_gone, NULL};
 
     if (!has_fdserver)
         store_hand_over(&store);
@@ -160,7 +160,7 @@ static inline int ask_until(void)
     int fd = ask();
 
     for (int64_t end_ms = 0; fd < 0 && wait_up_to(PATIENCE_MS, &end_ms); fd = ask())
-        store_drain(&store); /* a child has no memory of its user: no harm */
+        store_drain(&store); /* does nothing in a program, which has closed its store */
     return fd;
 }
 
@@ -195,14 +195,14 @@ static inline pid_t start_program(unsigned number, int (*run)(unsigned number))
 
     if (pid != 0)
         return pid;
-    (void)close(store.socket); /* its own end must not drain the store */
+    (void)close(store.socket); /* only the test drains the store */
     store.socket = -1;
     if (is_root && seteuid(user_of(number)) != 0)
         _exit(9);
     _exit(run(number));
 }
 
-/* Waits for the process; the store goes on meanwhile. */
+/* Waits for the process, and serves the store meanwhile. */
 static inline int result_of(pid_t pid)
 {
     int status = 0;
@@ -255,6 +255,7 @@ static inline int keep_busy(unsigned number)
 
 /* ---- contents of the store ------------------------------------------------------------------- */
 
+/* Returns how often programs have used the stored memories: use_memory() counts in `lost`. */
 static inline uint64_t written_to_all(void)
 {
     uint64_t sum = 0;
@@ -299,7 +300,7 @@ static inline void forget_all(void)
     options.size = small;
 }
 
-/* Waits; the store goes on meanwhile. */
+/* Serves the store while the test waits. */
 static inline void drain(void)
 {
     store_drain(&store);

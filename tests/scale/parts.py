@@ -29,7 +29,7 @@ PRODUCE = BUILD / "tests/scale/produce"
 SLOW = BUILD / "tests/scale/slow.so"
 PARTITIONS = 12
 OUT_PARTITIONS = 4  # of deltas and kept traces
-FOR_SPEED = ["java", "-Xmx1g", "-XX:-UsePerfData"]  # not for a quick start, unlike the options of the tests
+FOR_SPEED = ["java", "-Xmx1g", "-XX:-UsePerfData"]  # the options of the tests are for a quick start
 
 
 wait_until = functools.partial(common.wait_until, every_s=0.3, fails=Failed)
@@ -57,7 +57,7 @@ class Cluster:
 
 
 class Load:
-    """produce, and its line of each second."""
+    """The program produce, which makes spans and prints a line each second."""
 
     def __init__(self, run, rate, seconds, *more, seed=1):
         self.account = run.folder / "made.json"
@@ -82,7 +82,7 @@ class Load:
 
 
 class Worker(part.Part):
-    """`blkin work`, under one instance's name through all of its lives."""
+    """`blkin work`. It keeps its instance name when it is started again."""
 
     def __init__(self, run, name, cost_us=0, ahead_ms=0, notify="", **keys):
         self.name = name
@@ -111,7 +111,7 @@ class Worker(part.Part):
         self.kills += 1
 
     def stop(self):
-        """Stops it in good order; while its group rebalances, it may give up uncommitted work."""
+        """Stops the worker. While its group rebalances, the worker may drop uncommitted work."""
         status = self.end()
         self.process = None
         self.ends += status == 1
@@ -133,7 +133,7 @@ class Worker(part.Part):
 
 
 class Run:
-    """Topics and a group of their own, with the workers that read them."""
+    """Topics, a consumer group, and the workers that read the topics."""
 
     def __init__(self, cluster, name, wait_ms=3000, rules=check.RULES):
         self.broker, self.name, self.wait_ms = cluster.broker, name, wait_ms

@@ -136,12 +136,11 @@ int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
     return -1;
 }
 
-/* There are descriptors again half a second after a client was refused, however late a busy machine
- * starts it. */
+/* Half a second after the first refused client, there are descriptors again. */
 static struct timer later;
 static bool was_refused;
 
-static void has_some(void *context)
+static void look_again(void *context)
 {
     (void)context;
     has_none = !was_refused;
@@ -153,7 +152,7 @@ static void has_some(void *context)
 /* Without a free descriptor, the loop does not spin; later there is an answer. */
 static void test_no_descriptor(void)
 {
-    later = (struct timer){.due = has_some};
+    later = (struct timer){.due = look_again};
     has_none = true;
     timer_set(loop, &later, 500);
     serve(&ask_job, "status");

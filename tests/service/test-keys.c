@@ -16,7 +16,7 @@ static const struct param_rule *rule_of(const char *name)
     return key >= 0 ? key_rule(key) : NULL;
 }
 
-static void test_values(void)
+TEST(test_values)
 {
     static const struct {
         const char *key, *text;
@@ -91,7 +91,7 @@ static void test_values(void)
 }
 
 /* Each key accepts its default, and its table entry has the expected values. */
-static void test_defaults(void)
+TEST(test_defaults)
 {
     char text[512];
 
@@ -122,7 +122,7 @@ static void test_defaults(void)
     CHECK_TEXT(text, "");
 }
 
-static void test_what_was_meant(void)
+TEST(test_what_was_meant)
 {
     static const char *const pairs[][2] = {
         {"retry_us", "retry-us"}, {"rerty-us", "retry-us"}, {"lingerms", "linger-ms"},
@@ -140,7 +140,7 @@ static void test_what_was_meant(void)
     CHECK(key_gone("hub") && !key_gone("cluster"));
 }
 
-static void test_sections(void)
+TEST(test_sections)
 {
     for (int i = 0; i < KEY_SECTIONS; i++)
         CHECK(key_find_section(key_section(i)) == i);
@@ -157,11 +157,4 @@ static void test_sections(void)
     CHECK(key_is_internal("from-time") && !key_is_internal("stats-file"));
 }
 
-int main(void)
-{
-    test_values();
-    test_defaults();
-    test_what_was_meant();
-    test_sections();
-    return check_status();
-}
+CHECK_MAIN

@@ -37,7 +37,7 @@ static void end(void)
     loop_free(loop);
 }
 
-static void test_times(void)
+TEST(test_times)
 {
     struct timer a = {note, (char[]){"a"}, 0, NULL};
     struct timer b = {note, (char[]){"b"}, 0, NULL};
@@ -80,7 +80,7 @@ static void unwatch_both(void *context)
     loop_stop(loop);
 }
 
-static void test_descriptors(void)
+TEST(test_descriptors)
 {
     struct loop_pair pair;
     int fds[2];
@@ -178,7 +178,7 @@ static bool starts(struct child *child, const struct job *job, int number)
 }
 
 /* The loop logs a child's output line by line, also a last line without a newline. */
-static void test_output(void)
+TEST(test_output)
 {
     struct child child = {.ended = child_ended, .context = &child};
     struct output_lines lines = {.source = "child", .input = {.fd = -1}};
@@ -200,7 +200,7 @@ static void test_output(void)
     end();
 }
 
-static void test_children(void)
+TEST(test_children)
 {
     struct child child = {.ended = child_ended, .context = &child};
     int fds[2];
@@ -316,7 +316,7 @@ static const struct job serve_job = {
     .name = "serve", .fill = serve, .result_size = sizeof(struct server), .stays = true};
 static struct server served;
 
-static void has_served(void *context, const void *result)
+static void on_served(void *context, const void *result)
 {
     (void)context;
     served = result ? *(const struct server *)result : (struct server){0, 0};
@@ -332,9 +332,9 @@ static void ask_server(struct task *task, int argument)
 }
 
 /* One child does all tasks, also after one that has failed. A killed child is replaced. */
-static void test_child_that_stays(void)
+TEST(test_child_that_stays)
 {
-    struct task task = {.done = has_served};
+    struct task task = {.done = on_served};
     siginfo_t ended;
     pid_t first;
 
@@ -360,7 +360,7 @@ static void test_child_that_stays(void)
     end();
 }
 
-static void test_tasks(void)
+TEST(test_tasks)
 {
     begin();
     check_task(&count_up_job, "yes", 40000);
@@ -391,7 +391,7 @@ static void note_and_stop(void *context)
 
 /* The loop may call ready() once too often: the number of a closed descriptor may belong to a new
  * one. */
-static void test_thread_job(void)
+TEST(test_thread_job)
 {
     static char done[] = "d";
     struct thread_job job = {.run = run_until_told, .done = note_and_stop, .context = done};
@@ -410,7 +410,7 @@ static void test_thread_job(void)
 
 /* ---- signals ---- */
 
-static void test_signals(void)
+TEST(test_signals)
 {
     static char ended[] = "e";
     const struct loop_signals noted = {note, note, ended};
@@ -442,7 +442,7 @@ int __wrap_sigprocmask(int how, const sigset_t *set, sigset_t *before)
 }
 
 /* A loop that cannot be made leaves no descriptor open. */
-static void test_no_mask(void)
+TEST(test_no_mask)
 {
     const int before = dup(0);
     int after;
@@ -467,14 +467,6 @@ int main(int argc, char *argv[])
 
     if (job_is_done(argc, argv, jobs, &status))
         return status;
-    test_times();
-    test_descriptors();
-    test_children();
-    test_output();
-    test_tasks();
-    test_child_that_stays();
-    test_thread_job();
-    test_signals();
-    test_no_mask();
+    check_run();
     return check_status();
 }

@@ -13,9 +13,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SAVER_ROUNDS 20000
@@ -26,6 +28,15 @@ static struct loop *loop;
 static char folder[] = "/tmp/saver.XXXXXX";
 static unsigned calls, ticks;
 static char last_problem[1024];
+
+static atomic_uint syncs;
+
+/* In place of libc's function. */
+int fsync(int fd)
+{
+    atomic_fetch_add(&syncs, 1);
+    return (int)syscall(SYS_fsync, fd);
+}
 
 static const char *in_folder(const char *name)
 {
@@ -63,7 +74,7 @@ static void done(void *context, const char *problem)
 
 static struct saver_wait wait_of = {.done = done};
 
-static void test_order(void)
+TEST(test_order)
 {
     save("state", "1");
     saver_then(&wait_of);
@@ -74,7 +85,7 @@ static void test_order(void)
     CHECK(loop_run(loop) && calls == 2);
 }
 
-static void test_problem(void)
+TEST(test_problem)
 {
     save("nowhere/state", "1");
     saver_then(&wait_of);
@@ -92,7 +103,7 @@ static void tick(void *context)
         timer_set(loop, context, 20);
 }
 
-static void test_hung(void)
+TEST(test_hung)
 {
     static struct timer timer = {.due = tick, .context = &timer};
     const unsigned before = calls;
@@ -133,7 +144,7 @@ static void hang_at(const char *name)
     save(name, "1");
 }
 
-static void let_go(const char *name)
+static void release(const char *name)
 {
     char path[256];
     int fd;
@@ -146,7 +157,7 @@ static void let_go(const char *name)
 }
 
 /* A text is on disk after the texts that it depends on, and before the texts that depend on it. */
-static void test_in_turn(void)
+TEST(test_in_turn)
 {
     hang_at("hung-1");
     WAIT_UNTIL(saver_busy_ms());
@@ -157,11 +168,28 @@ static void test_in_turn(void)
     save_in_turn("account", "3"); /* has the list's text */
     save("list", "2");
     save_in_turn("account", "4");
-    let_go("hung-1");
+    release("hung-1");
     WAIT_UNTIL(has_text("list", "2"));
     CHECK(access(in_folder("account"), F_OK) != 0);
-    let_go("hung-2");
+    release("hung-2");
     CHECK(saver_finish(LOST_MS) && has_text("account", "4"));
+}
+
+/* A file that changes often has each text at once, and fsync(2) about once a second. */
+TEST(test_often)
+{
+    const int64_t begun_ms = clock_ms();
+    const unsigned before = syncs;
+    char text[8];
+
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(text, sizeof(text), "%d", i);
+        saver_write_often(in_folder("often"), strdup(text), strlen(text));
+        CHECK(saver_finish(LOST_MS) && has_text("often", text));
+    }
+    /* of the file and of the folder */
+    CHECK(syncs - before <= 2 * (1 + (clock_ms() - begun_ms) / SAVER_SYNC_MS));
+    WAIT_UNTIL(syncs >= before + 2);
 }
 
 static bool write_by(void *context, const char *text, struct error *error)
@@ -173,7 +201,7 @@ static bool write_by(void *context, const char *text, struct error *error)
     return false;
 }
 
-static void test_function(void)
+TEST(test_function)
 {
     unsigned count = 0;
 
@@ -207,7 +235,7 @@ static void give_up(void *context)
  * The loop is woken for the first of two jobs. The second one ends at any moment of the loop's
  * work: it is not missed.
  */
-static void test_wake_up(void)
+TEST(test_wake_up)
 {
     static struct timer guard = {.due = give_up};
     static int64_t none_ns, second_ns;
@@ -229,12 +257,7 @@ int main(void)
     static const struct loop_signals signals = {NULL, NULL, NULL};
 
     CHECK(mkdtemp(folder) && (loop = loop_new(&signals)) && saver_open(loop));
-    test_order();
-    test_problem();
-    test_hung();
-    test_in_turn();
-    test_function();
-    test_wake_up();
+    check_run();
     tree_remove(folder);
     CHECK(access(folder, F_OK) != 0);
     loop_free(loop);

@@ -17,7 +17,7 @@ static json_int_t count_at(const json_t *list, size_t i)
     return json_integer_value(json_object_get(json_array_get(list, i), "count"));
 }
 
-static void test_alike(void)
+TEST(test_alike)
 {
     json_t *list;
 
@@ -37,7 +37,7 @@ static void test_alike(void)
 }
 
 /* The oldest messages go. */
-static void test_many(void)
+TEST(test_many)
 {
     json_t *list;
     char word[] = "a";
@@ -57,7 +57,7 @@ static const char *id_at(const json_t *list, size_t i)
 }
 
 /* A child's line keeps its own id, and its prefix is shown once. */
-static void test_lines(void)
+TEST(test_lines)
 {
     json_t *list;
 
@@ -77,7 +77,7 @@ static void test_lines(void)
 }
 
 /* The levels of the table. */
-static void test_levels(void)
+TEST(test_levels)
 {
     CHECK(message_level(BK1001) == BT_LOGGING_LEVEL_WARNING);
     CHECK(message_level(BK1003) == BT_LOGGING_LEVEL_ERROR);
@@ -87,9 +87,6 @@ static void test_levels(void)
 int main(void)
 {
     say_open("test-say", "error");
-    test_alike();
-    test_many();
-    test_lines();
-    test_levels();
+    check_run();
     return check_status();
 }

@@ -77,7 +77,7 @@ static void check_others(void)
 }
 
 /* Files go by their age, not by the time in their names; and foreign files stay. */
-static void test_age(void)
+TEST(test_age)
 {
     static const struct listing none;
 
@@ -96,7 +96,7 @@ static void test_age(void)
 }
 
 /* For a live session that has been idle for long, the folder in use stays, not one before it. */
-static void test_live(void)
+TEST(test_live)
 {
     struct listing live = {.count = 2, .sessions = {{"a", "s", 0, 0}, {"b", "other", 0, 0}}};
 
@@ -112,7 +112,7 @@ static void test_live(void)
 }
 
 /* Without a relay daemon all files go, also if the folder has a pattern's characters. */
-static void test_all(void)
+TEST(test_all)
 {
     CHECK(mkdir("[x]*", 0700) == 0 && chdir("[x]*") == 0);
     make("a/s-20260101-000001", 0);
@@ -131,9 +131,7 @@ int main(void)
     CHECK(mkdtemp(root) && chdir(root) == 0);
     loop = loop_new(&signals);
     CHECK(loop != NULL);
-    test_age();
-    test_live();
-    test_all();
+    check_run();
     loop_free(loop);
     (void)snprintf(command, sizeof(command), "rm -rf %s", root);
     CHECK(chdir("/") == 0 && system(command) == 0);

@@ -21,7 +21,7 @@ static struct counts run(uint64_t accepted, uint64_t waiting)
     return counts;
 }
 
-static void test_readers_killed(void)
+TEST(test_readers_killed)
 {
     struct counts first = run(70, 30), sum = {0};
     const struct counts second = run(5, 2);
@@ -35,7 +35,7 @@ static void test_readers_killed(void)
 }
 
 /* Begins, halves and held spans belong to the next run. */
-static void test_open(void)
+TEST(test_open)
 {
     struct counts first = run(70, 30), sum = {0};
 
@@ -72,7 +72,7 @@ static struct counts spooled(uint64_t found, uint64_t put, uint64_t delivered)
 
 /* The first run was killed after its last account, and 7 more spans had left the spool by then,
  * with an unknown outcome. */
-static void test_spool_of_killed(void)
+TEST(test_spool_of_killed)
 {
     struct counts first = spooled(0, 100, 20), second = spooled(73, 0, 0), sum = {0};
 
@@ -98,7 +98,7 @@ static void add(const struct counts *counts)
     CHECK(counts_add_up(&sinks));
 }
 
-static void test_killed_with_spool(void)
+TEST(test_killed_with_spool)
 {
     const struct counts first = spooled(0, 60060, 28028), second = spooled(32032, 0, 2032),
                         third = spooled(30000, 40, 30040);
@@ -116,7 +116,7 @@ static void test_killed_with_spool(void)
 }
 
 /* While one runs, and from one run of the service to the next. */
-static void test_going_on(void)
+TEST(test_going_on)
 {
     static const struct totals_table table = {"test", NULL, 0};
     const struct counts first = spooled(0, 100, 20);
@@ -135,7 +135,7 @@ static void test_going_on(void)
 }
 
 /* Of a file without the counters of its sinks, the service's own counters begin at 0, too. */
-static void test_damaged(void)
+TEST(test_damaged)
 {
     static const char *const damaged[] = {"{\"alarms\": 7}", "{\"alarms\": 7, \"counters\": 8}",
                                           "[]"};
@@ -159,7 +159,7 @@ static void test_damaged(void)
 
 /* The page has no trace time, because that of several runs would look like a session that stands
  * still. */
-static void test_page(void)
+TEST(test_page)
 {
     const struct counts counts = {.input = {.events = 7, .trace_time_ns = 5000000000}};
     char *page = metrics_page(&counts, NULL, strdup("own 1\n"));
@@ -169,14 +169,4 @@ static void test_page(void)
     free(page);
 }
 
-int main(void)
-{
-    test_readers_killed();
-    test_open();
-    test_spool_of_killed();
-    test_killed_with_spool();
-    test_going_on();
-    test_damaged();
-    test_page();
-    return check_status();
-}
+CHECK_MAIN

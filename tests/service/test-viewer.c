@@ -9,9 +9,9 @@
 #include "check.h"
 #include "tools/live/metadata.h"
 #include "tools/live/viewer.h"
+#include "loopback.h"
 #include "waits.h"
 
-#include <arpa/inet.h>
 #include <babeltrace2/babeltrace.h>
 #include <endian.h>
 #include <errno.h>
@@ -19,7 +19,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -180,27 +179,11 @@ static void *relay(void *unused)
     return unused;
 }
 
-static int listen_at(uint16_t *port)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    CHECK(bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 4) == 0);
-    CHECK(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
-    *port = ntohs(address.sin_port);
-    return fd;
-}
-
 static int connect_to(int port)
 {
-    const struct sockaddr_in address = {.sin_family = AF_INET,
-                                        .sin_port = htons((uint16_t)port),
-                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const struct timeval limit = {20, 0};
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const int fd = loopback_connect((uint16_t)port);
 
-    CHECK(connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0);
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     return fd;
 }
@@ -415,7 +398,7 @@ int main(void)
 
     seed = getenv("SEED") ? (unsigned)atoi(getenv("SEED")) : (unsigned)getpid();
     printf("SEED=%u\n", seed);
-    listener = listen_at(&port);
+    listener = loopback_listen(&port);
     (void)snprintf(url, sizeof(url), "net://127.0.0.1:%u", port);
     CHECK(pthread_create(&thread, NULL, relay, NULL) == 0);
     metadata_parts = -1;

@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     for (deltas.offsets[0] = 1; argc == 2 && deltas.merged; deltas.offsets[0]++) {
         deltas.merged->messages = (uint64_t)deltas.offsets[0];
         text = root_deltas_state(&deltas, 1);
-        if (!text || !file_write(argv[1], text, strlen(text), &error)) {
+        if (!text || !file_write(argv[1], text, strlen(text), true, &error)) {
             fprintf(stderr, "%s\n", text ? error.text : "out of memory");
             return 1;
         }

@@ -45,7 +45,7 @@ static unsigned entries_of(const struct span *span, enum span_entry_type type)
     return count;
 }
 
-static void test_own(void)
+TEST(test_own)
 {
     struct encoder *encoder = otlp_protocol.encoder_new();
     struct buffer buffer = {.limit = 0};
@@ -121,7 +121,7 @@ static void test_own(void)
 
 /* Other encoders: the resource after its spans, a list as an attribute, and fields of newer
  * versions. */
-static void test_others(void)
+TEST(test_others)
 {
     const struct text request =
         BYTES(0x0a, 75, 0x12, 48, 0x12, 46, IDS, 0x4a, 14, 0x0a, 1, 'l', 0x12, 9, 0x2a, 7, 0x0a, 2,
@@ -149,7 +149,7 @@ static void test_others(void)
 
 /* A name, a time and flags that are longer than the rest of their span: they must not take bytes of
  * the next span. */
-static void test_overlap(void)
+TEST(test_overlap)
 {
     const struct text requests[] = {
         BYTES(0x0a, 64, 0x12, 62, 0x12, 30, IDS, 0x2a, 5, 0x12, 28, IDS),
@@ -259,7 +259,7 @@ static const char *as_zipkin(unsigned kind, struct text status, const struct pai
 enum { OTLP_KIND_INTERNAL = 1, OTLP_KIND_SERVER, OTLP_KIND_CLIENT };
 
 /* OpenTelemetry's mapping: keys stay unchanged, the status is two tags. */
-static void test_foreign_tags(void)
+TEST(test_foreign_tags)
 {
     const struct pair none[] = {{NULL, NULL, 0}};
     const struct pair flag[] = {{"error", NULL, INT64_MIN}, {"a", "b", 0}, {NULL, NULL, 0}};
@@ -309,7 +309,7 @@ static void check_remote(unsigned kind, const struct pair *pairs, const char *ex
                   *expected ? strlen(whole) : 6) == 0);
 }
 
-static void test_foreign_remote(void)
+TEST(test_foreign_remote)
 {
     static const struct pair all[] = {
         {"peer.service", "p", 0},
@@ -361,11 +361,7 @@ static void test_foreign_remote(void)
 int main(void)
 {
     endpoints = endpoint_table_new();
-    test_own();
-    test_others();
-    test_foreign_tags();
-    test_foreign_remote();
-    test_overlap();
+    check_run();
     endpoint_table_free(endpoints);
     free(read_back.log);
     return check_status();

@@ -1,6 +1,6 @@
 /*
  * The traces of a partition: the counts are a function of the log, for any reader and any number of
- * kills.
+ * kills. The text of a place: test-place.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -171,7 +171,7 @@ static void begin(void)
 
 /* ---- a partition that reads a log ------------------------------------------------------------ */
 
-static void test_closing(void)
+TEST(test_closing)
 {
     struct partition_worker worker;
 
@@ -206,7 +206,7 @@ static void test_closing(void)
 }
 
 /* A trace is remembered until no span of it came for twice the time; then it is another trace. */
-static void test_late_and_later(void)
+TEST(test_late_and_later)
 {
     struct partition_worker worker;
 
@@ -226,7 +226,7 @@ static void test_late_and_later(void)
 }
 
 /* A trace that never ends: it has a limited number of spans, and no more memory. */
-static void test_endless_trace(void)
+TEST(test_endless_trace)
 {
     struct partition_worker worker;
     uint64_t ids[501];
@@ -251,7 +251,7 @@ static void test_endless_trace(void)
     stop(&worker);
 }
 
-static void test_for_want_of_memory(void)
+TEST(test_for_want_of_memory)
 {
     struct partition_worker worker;
 
@@ -275,7 +275,7 @@ static void test_for_want_of_memory(void)
     stop(&worker);
 }
 
-static void test_what_is_wrong(void)
+TEST(test_what_is_wrong)
 {
     static const char no_ids[] = {0x0a, 0x06, 0x12, 0x04, 0x12, 0x02, 0x2a, 0x00};
     static const char broken[] = {0x0a, 0x7f, 0x12};
@@ -308,42 +308,6 @@ static void test_what_is_wrong(void)
                    &(struct log_message){.offset = 5, .time_ms = 1100, .bytes = {"", 0}});
     CHECK(worker.counts.offsets_missing == 3);
     stop(&worker);
-}
-
-static void test_place(void)
-{
-    const struct place none = place_read(17, text_of(""));
-    const struct place foreign = place_read(17, text_of("blkin1 18 20"));
-    const struct place right = place_read(17, text_of("blkin1 3 20"));
-    const struct place long_one = place_read(
-        17, text_of("blkin1 3 2000000000000000000000000000000000000000000000000000000000000000000"
-                    "0000000000000000000000000000000"));
-
-    CHECK(none.watermark == 17 && none.read_back == 17 && none.read_to == 17);
-    CHECK(foreign.read_back == 17 && foreign.read_to == 17);
-    CHECK(right.watermark == 17 && right.read_back == 3 && right.read_to == 20);
-    CHECK(long_one.read_back == 17 && long_one.read_to == 17);
-    CHECK(right.time_ms == 0 &&
-          place_read(17, text_of("blkin1 3 20 1790000000000")).time_ms == INT64_C(1790000000000));
-}
-
-static bool is_place(struct place place, int64_t read_back, int64_t watermark, int64_t read_to)
-{
-    return place.read_back == read_back && place.watermark == watermark &&
-           place.read_to == read_to && place.time_ms == 5;
-}
-
-/* A log that has lost its end: no message that was read is read as new. */
-static void test_cut(void)
-{
-    const struct place place = {.watermark = 50, .read_back = 30, .read_to = 80, .time_ms = 5};
-
-    CHECK(is_place(place_cut(&place, 0, 60), 30, 50, 60)); /* traces are still open */
-    CHECK(is_place(place_cut(&place, 0, 40), 30, 40, 40));
-    CHECK(is_place(place_cut(&place, 0, 20), 20, 20, 20));
-    CHECK(is_place(place_cut(&place, 35, 40), 35, 40, 40));
-    CHECK(is_place(place_cut(&place, 55, 60), 55, 55, 60));
-    CHECK(is_place(place_cut(&place, 0, 0), 0, 0, 0)); /* made again */
 }
 
 /* ---- workers killed at any time -------------------------------------------------------------- */
@@ -396,7 +360,7 @@ static struct results run(uint64_t seed, bool is_killed)
     return committed;
 }
 
-static void test_kills(void)
+TEST(test_kills)
 {
     const char *kills = getenv("KILLS");
     const uint64_t runs = kills ? strtoull(kills, NULL, 10) : 300;
@@ -446,7 +410,7 @@ static bool on_message(void *context, uint32_t partition, const char *data, size
 }
 
 /* Spans of equal resources that differ in a schema are in different groups, as in the input. */
-static void test_schemas(void)
+TEST(test_schemas)
 {
     static const char *const schemas[][2] = {
         {"r1", "s1"}, {NULL, "s1"}, {"r1", NULL}, {"r1", "s1"}};
@@ -478,15 +442,7 @@ static void test_schemas(void)
 
 int main(void)
 {
-    test_closing();
-    test_late_and_later();
-    test_endless_trace();
-    test_for_want_of_memory();
-    test_what_is_wrong();
-    test_place();
-    test_cut();
-    test_kills();
-    test_schemas();
+    check_run();
     clear_log();
     return check_status();
 }

@@ -16,7 +16,7 @@ static bool is_place(struct place place, int64_t watermark, int64_t read_back, i
            place.read_to == read_to && place.time_ms == time_ms;
 }
 
-static void test_text(void)
+TEST(test_text)
 {
     const struct place places[] = {
         {5, 0, 5, 0}, {INT64_MAX, 1, INT64_MAX, INT64_MAX}, {7, 7, 9, INT64_C(1700000000000)}};
@@ -31,7 +31,7 @@ static void test_text(void)
     }
 }
 
-static void test_other_texts(void)
+TEST(test_other_texts)
 {
     static const struct {
         const char *text;
@@ -66,7 +66,7 @@ static void test_other_texts(void)
     CHECK(is_place(place_read(10, text_of(text)), 10, 10, 10, 0));
 }
 
-static void test_cut(void)
+TEST(test_cut)
 {
     const struct place place = {.watermark = 20, .read_back = 10, .read_to = 30, .time_ms = 5};
 
@@ -76,12 +76,7 @@ static void test_cut(void)
     CHECK(is_place(place_cut(&place, 12, 25), 20, 12, 25, 5));
     CHECK(is_place(place_cut(&place, 22, 25), 22, 22, 25, 5));
     CHECK(is_place(place_cut(&place, 10, 20), 20, 10, 20, 5));
+    CHECK(is_place(place_cut(&place, 0, 0), 0, 0, 0, 5)); /* made again */
 }
 
-int main(void)
-{
-    test_text();
-    test_other_texts();
-    test_cut();
-    return check_status();
-}
+CHECK_MAIN

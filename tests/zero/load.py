@@ -9,7 +9,7 @@ import ssl
 import struct
 import time
 
-SILENT_S = 30  # a server may keep all of its clients waiting for so long
+SILENT_S = 30  # the longest time for which a server may keep all of its clients waiting
 
 
 class Failed(Exception):

@@ -196,7 +196,7 @@ void agent_save_collected(struct agent *agent)
     char *text = collected_text(
         agent->collected, agent->export ? export_settled(agent->export) : UINT64_MAX, &length);
 
-    saver_write(agent->collected_file, text, length);
+    saver_write_often(agent->collected_file, text, length);
 }
 
 void agent_say_state(struct agent *agent, enum message_id id, const char *text)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define SAID_AGAIN_MS   60000
-#define ALARMS_BURST_NS UINT64_C(1000000000) /* the alarms of so much time may come at once */
+#define ALARMS_BURST_NS UINT64_C(1000000000) /* a user may send the alarms of this time at once */
 
 struct alarms {
     struct agent *agent;

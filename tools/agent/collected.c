@@ -15,7 +15,7 @@
 #define AGE_NS               INT64_C(600000000000)
 #define WINDOWS              64
 
-/* A program may write a record so long after the record's time. */
+/* The most by which a program may write a record after the record's time. */
 #define COLLECTED_LATE_NS UINT64_C(1000000000)
 /* The pause between two searches for old traces in a full table, which read the whole table. */
 #define COLLECTED_FULL_NS INT64_C(100000000)

@@ -90,7 +90,7 @@ const struct collected_window *collected_windows(const struct collected *collect
 bool collected_has(const struct collected *collected, struct trace_id id, uint64_t mono_ns);
 
 /* Adds found spans: {"id": ..., "begin": ..., "spans": ..., "have": [...], "want": [...]}, see
- * only.h. */
+ * selection.h. */
 void collected_add(struct collected *collected, const json_t *found);
 
 /* Returns such an object for all collected spans of the trace; NULL: no spans. "held_from": the

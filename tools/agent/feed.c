@@ -14,7 +14,7 @@
 #define FEED_STEP     1024  /* records or spans of one step, which takes about a millisecond */
 #define FEED_AHEAD    50000 /* the most unsettled spans before the feed waits */
 #define FEED_PAUSE_MS 5
-/* After so long without a settled span, the feed continues: the queue may drop its oldest spans. */
+/* After this time without a settled span, the feed continues, and the queue may drop spans. */
 #define FEED_WAIT_MS 5000
 
 enum feed_part { FEED_NOTHING, FEED_RECORDS, FEED_SDK_SPANS, FEED_FLUSH };
@@ -28,20 +28,20 @@ struct feed {
     void *context;
     struct timer step;
     enum feed_part part; /* the current part */
-    struct only *only;
+    struct selection *selection;
     struct pipeline pipeline;
     struct scan_records records;
     size_t next; /* offset of the next record */
     struct ring_clock clock;
     struct buffer sdk_spans;
     struct otlp_decoding decoding;
-    struct span whole;     /* reused for each span of an SDK */
-    char service[256];     /* of the input */
-    struct only *listed;   /* the spans of the service; NULL: the input has no service */
-    struct halves *halves; /* of the input */
-    bool is_starved;       /* out of memory: halves are missing */
-    uint64_t settled;      /* export_settled() when the feed last waited */
-    int64_t wait_ms;       /* the end of that wait; 0: none yet */
+    struct span whole;        /* reused for each span of an SDK */
+    char service[256];        /* of the input */
+    struct selection *listed; /* the spans of the service; NULL: the input has no service */
+    struct halves *halves;    /* of the input */
+    bool is_starved;          /* out of memory: halves are missing */
+    uint64_t settled;         /* export_settled() when the feed last waited */
+    int64_t wait_ms;          /* the end of that wait; 0: none yet */
 };
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ static void feed_give(struct feed *feed, const struct ring_entry *entry)
 
     counts->events++;
     if (decoded == DECODED && feed_is_of_span(&event) &&
-        !only_wants(feed->only, event.trace_id_high, event.trace_id, event.time_ns))
+        !selection_wants(feed->selection, event.trace_id_high, event.trace_id, event.time_ns))
         decoded = DECODED_UNWANTED;
     if (decoded == DECODED_NEWER) {
         counts->newer++;
@@ -115,14 +115,14 @@ static bool feed_skip_listed(void *context, struct span *span)
 
     if (name.length == strlen(feed->service) &&
         strncasecmp(name.data, feed->service, name.length) == 0)
-        only_note(feed->listed, span);
+        selection_note(feed->listed, span);
     return true;
 }
 
 /* Returns the traces of the service without the ids of their spans; NULL: out of memory. */
 static json_t *feed_listed(const struct feed *feed)
 {
-    json_t *found = only_found(feed->listed), *trace;
+    json_t *found = selection_found(feed->listed), *trace;
     size_t i;
 
     json_array_foreach(json_object_get(found, "traces"), i, trace)
@@ -140,7 +140,7 @@ static json_t *feed_found(struct feed *feed)
 {
     if (feed->halves)
         return feed->is_starved ? NULL : json_object();
-    return feed->service[0] ? feed_listed(feed) : only_found(feed->only);
+    return feed->service[0] ? feed_listed(feed) : selection_found(feed->selection);
 }
 
 static void feed_close(struct feed *feed)
@@ -149,7 +149,7 @@ static void feed_close(struct feed *feed)
     feed->pipeline = (struct pipeline){.shared = NULL};
     scan_records_free(&feed->records);
     buffer_free(&feed->sdk_spans);
-    only_free(feed->listed);
+    selection_free(feed->listed);
     feed->listed = NULL;
     feed->part = FEED_NOTHING;
 }
@@ -231,11 +231,11 @@ static bool feed_skip_or_tag(void *context, struct span *span)
         feed->is_starved |= join_read_half(span, &half) && !halves_add(feed->halves, &half);
         return true;
     }
-    only_note(feed->only, span);
-    if (only_was_sent(feed->only, span))
+    selection_note(feed->selection, span);
+    if (selection_was_sent(feed->selection, span))
         return true;
     assembler_tag(feed->pipeline.assembler, span, "blkin.kept",
-                  only_why(feed->only, span->trace_id_high, span->trace_id));
+                  selection_why(feed->selection, span->trace_id_high, span->trace_id));
     if (feed->place(feed->context, (struct trace_id){span->trace_id_high, span->trace_id}, &place))
         join_put_span(span, &place);
     return false;
@@ -246,9 +246,9 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
     struct pipeline *pipeline = &feed->pipeline;
     struct stage *list_stage;
 
-    feed->only = input->order->only;
+    feed->selection = input->order->selection;
     if (input->order->is_window && !input->halves)
-        only_tell_of(feed->only, FEED_NAMED_MAX);
+        selection_tell_of(feed->selection, FEED_NAMED_MAX);
     error_set(error, "out of memory");
     pipeline->choice = skip_stage_new("only", feed_skip_or_tag, feed);
     pipeline->wall_clock_ns = input->order->offset_ns;
@@ -257,11 +257,11 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
     if (!feed->service[0])
         return true;
     error_set(error, "out of memory");
-    feed->listed = only_new();
+    feed->listed = selection_new();
     list_stage = feed->listed ? skip_stage_new("list", feed_skip_listed, feed) : NULL;
     if (!list_stage)
         return false;
-    only_tell_of(feed->listed, FEED_NAMED_MAX);
+    selection_tell_of(feed->listed, FEED_NAMED_MAX);
     chain_append(&pipeline->chain, list_stage);
     return true;
 }

@@ -16,9 +16,9 @@ struct found_reach {
 };
 
 /*
- * requests: the number of requests that share the scan. found: the result of the scan (only.h), or
- * NULL. reach: NULL if nothing was scanned. problem: the reason of a failure, or NULL. Returns NULL
- * when out of memory.
+ * requests: the number of requests that share the scan. found: the result of the scan
+ * (selection.h), or NULL. reach: NULL if nothing was scanned. problem: the reason of a failure, or
+ * NULL. Returns NULL when out of memory.
  */
 json_t *found_new(const struct agent *agent, const struct request *request, size_t requests,
                   const struct found_reach *reach, const json_t *found, const char *problem);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define JOINS_TOLD_MAX 1024 /* halves of one trace, which one message has */
-#define JOINS_LATE_MS  5000 /* a process on a busy host records a half so late */
+#define JOINS_LATE_MS  5000 /* a process on a busy host may record a half this late */
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 

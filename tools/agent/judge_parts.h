@@ -16,8 +16,8 @@ struct host {
     enum host_state state;
     uint64_t spans;
     int64_t held_from_ns; /* 0: not known */
-    int64_t reach_ms;     /* the host searched the records written from so long before the request
-                             on; 0: all records */
+    int64_t reach_ms;     /* the host searched the records from this long before the request on;
+                             0: all records */
     char error[192];      /* "": none */
 };
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LATE_SPANS_MAX       4096  /* watched traces; a further one replaces the oldest */
-#define LATE_SPANS_MS        15000 /* a watch; SDKs send after 5 s, or later with retries */
+#define LATE_SPANS_MAX       4096 /* watched traces; a further one replaces the oldest */
+#define LATE_SPANS_MS        15000 /* length of a watch; SDKs send after 5 s, or later with retries */
 #define LATE_SPANS_LOOK_MS   500
 #define LATE_SPANS_BYTES_MAX (UINT64_C(256) << 20) /* the largest message of one fetch */
 

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Samples from so long before the first trace give counters a first value and a name. */
+/* The scan also takes the samples of this time before the first trace, because they have the first
+ * values and the names of counters. */
 #define SCAN_SAMPLES_LEAD_NS INT64_C(10000000000)
 
 /* An incomplete order. */
@@ -104,7 +105,7 @@ static bool scan_want_all(struct scan_making *making)
 static void scan_add_filter(struct scan_making *making, const struct trace_id *id, int64_t from_ns,
                             int64_t until_ns, const char *why)
 {
-    making->is_starved |= !only_add(making->order->only, id, from_ns, until_ns, why);
+    making->is_starved |= !selection_add(making->order->selection, id, from_ns, until_ns, why);
 }
 
 static void scan_add_traces(struct scan_making *making)
@@ -158,8 +159,8 @@ static bool scan_make_only(struct scan_making *making)
 {
     const struct request *first = making->source->requests;
 
-    making->order->only = only_new();
-    if (!making->order->only)
+    making->order->selection = selection_new();
+    if (!making->order->selection)
         return false;
     if (making->order->is_window)
         scan_add_windows(making);
@@ -211,6 +212,6 @@ void scan_order_free(struct scan_order *order)
     free(order->memories);
     free(order->wanted);
     buffer_free(&order->samples);
-    only_free(order->only);
+    selection_free(order->selection);
     *order = (struct scan_order){.max_bytes = 0};
 }

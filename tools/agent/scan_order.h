@@ -9,7 +9,7 @@
 
 #include "babeltrace-plugin/base/buffer.h"
 #include "collected.h"
-#include "only.h"
+#include "selection.h"
 #include "places.h"
 #include "request.h"
 #include "scan_index.h"
@@ -53,8 +53,8 @@ struct scan_order {
     size_t memory_count, wanted_count;
     struct scan_memory *memories;
     struct scan_wanted *wanted;
-    struct buffer samples; /* of this host: each is its length, a uint32_t, and the event */
-    struct only *only;     /* the wanted traces with their reasons, and the sent spans */
+    struct buffer samples;       /* of this host: each is its length, a uint32_t, and the event */
+    struct selection *selection; /* the wanted traces with their reasons, and the sent spans */
 };
 
 /* The sources of an order. */

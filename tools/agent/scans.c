@@ -17,8 +17,8 @@
 #define REST         12 /* an asker's pause, in CPU times of its last scan: 8 % of a core */
 #define RETRY_MS     1000
 #define FAILURES_MAX 3
-/* In a cluster, a scan reads so much further back: the age of another host's request is only known
- * to about a second, and a trace may have begun a little earlier on another host. */
+/* In a cluster, a scan reads this much further back. The age of another host's request is known
+ * only to about a second, and a trace may have begun a little earlier on another host. */
 #define SCANS_EARLY_NS INT64_C(2000000000)
 #define LAST_WAITS_MS  5000 /* how long requests by id may delay a window */
 

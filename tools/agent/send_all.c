@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL_GRACE_NS   INT64_C(5000000)
-#define ALL_SAMPLES_NS INT64_C(10000000000) /* also takes samples from so long before the start */
+#define ALL_GRACE_NS INT64_C(5000000)
+#define ALL_SAMPLES_NS \
+    INT64_C(10000000000) /* also takes the samples of this time before the start */
 
 struct send_all {
     struct agent *agent;

@@ -34,7 +34,7 @@ static const char usage[] =
 /* At the end, after flush-timeout-ms: the time for a running scan to end. */
 #define LAST_CALL_MS 2000
 #define SAVE_MS      10000
-/* After a change from slow to all, slow traces are collected for so long. */
+/* After a change from slow to all, slow traces are collected for this time. */
 #define SWITCH_MS 60000
 
 struct service {

@@ -243,7 +243,7 @@ void wants_save(struct wants *wants)
     if (json_array_size(list) || wants->has_saved_others) {
         char *text = json_text(list, &length);
 
-        saver_write(wants->others_file, text, length);
+        saver_write_often(wants->others_file, text, length);
     }
     wants->has_saved_others = json_array_size(list) > 0;
     json_decref(list);

@@ -57,7 +57,7 @@ const char *wants_refuses(const struct wants *wants, const char *host);
 void wants_answer(struct wants *wants, const struct request *requests,
                   const struct found_reach *reach, const json_t *found, const char *problem);
 
-/* Notes the result of a scan, and answers the requests. found: see only.h; NULL: nothing. */
+/* Notes the result of a scan, and answers the requests. found: see selection.h; NULL: nothing. */
 void wants_found(struct wants *wants, const struct request *requests,
                  const struct found_reach *reach, const json_t *found);
 

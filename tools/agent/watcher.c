@@ -19,7 +19,7 @@ struct watched_memory {
 /* ---- the numbers of alarms --------------------------------------------------------------------
  */
 
-/* By so much, an alarm may be later than an alarm with a larger number. */
+/* The most by which an alarm may be later than an alarm with a larger number. */
 #define SEEN_AGAIN_NS UINT64_C(1000000000)
 
 void alarms_seen_look(struct alarms_seen *alarms_seen)

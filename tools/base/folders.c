@@ -62,7 +62,7 @@ void tree_remove(const char *path)
     (void)nftw(path, remove_entry, TREE_FDS, FTW_DEPTH | FTW_PHYS);
 }
 
-bool file_write(const char *path, const char *text, size_t length, struct error *error)
+bool file_write(const char *path, const char *text, size_t length, bool syncs, struct error *error)
 {
     char beside[PATH_ROOM];
     bool is_written;
@@ -70,13 +70,25 @@ bool file_write(const char *path, const char *text, size_t length, struct error 
 
     path_set(beside, "%s.new", path);
     fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    is_written = fd >= 0 && write_all(fd, text, length) && fsync(fd) == 0;
+    is_written = fd >= 0 && write_all(fd, text, length) && (!syncs || fsync(fd) == 0);
     if (fd >= 0 && close(fd) != 0)
         is_written = false;
-    is_written = is_written && rename(beside, path) == 0 && file_store_name(path);
+    is_written = is_written && rename(beside, path) == 0 && (!syncs || file_store_name(path));
     if (!is_written)
         error_set(error, "cannot write %s: %s", path, strerror(errno));
     return is_written;
+}
+
+bool file_sync(const char *path, struct error *error)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    const bool is_synced = fd >= 0 && fsync(fd) == 0 && file_store_name(path);
+
+    if (!is_synced)
+        error_set(error, "cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    return is_synced;
 }
 
 /* Makes a folder and its parents with mode 0700. Returns false with errno set. */

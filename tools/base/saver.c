@@ -24,6 +24,7 @@ struct save {
     saver_write_fn *write; /* NULL: file_write() */
     void *context;
     bool in_turn; /* after all earlier jobs */
+    bool often;   /* see saver_write_often() */
     char path[];
 };
 
@@ -34,6 +35,11 @@ static int64_t begun_ms;                    /* the start of the running job; 0: 
 static char begun_path[PATH_ROOM];
 static bool has_thread;
 static uint64_t given, done; /* numbers of jobs */
+
+/* Used by the saver's thread only: the files without fsync(2), and the time when they get it. */
+static char unsynced[SAVER_OFTEN_MAX][PATH_ROOM];
+static size_t unsynced_count;
+static int64_t sync_due_ms = CLOCK_NEVER;
 
 /* The thread's last failure. The loop logs it: if the thread did, a child forked at that moment
  * would inherit the lock of say(). */
@@ -57,13 +63,37 @@ static void save_free(struct save *save)
     free(save);
 }
 
+/* Returns false if the file needs fsync(2) now. */
+static bool saver_sync_later(const char *path)
+{
+    size_t i = 0;
+
+    while (i < unsynced_count && strcmp(unsynced[i], path) != 0)
+        i++;
+    if (i == SAVER_OFTEN_MAX)
+        return false;
+    if (!unsynced_count)
+        sync_due_ms = clock_ms() + SAVER_SYNC_MS;
+    if (i == unsynced_count)
+        path_set(unsynced[unsynced_count++], "%s", path);
+    return true;
+}
+
+static void saver_sync(struct error *error)
+{
+    sync_due_ms = CLOCK_NEVER;
+    while (unsynced_count)
+        (void)file_sync(unsynced[--unsynced_count], error);
+}
+
 static bool save_run(const struct save *save, struct error *error)
 {
     if (!save->text)
         return true;
     if (save->write)
         return save->write(save->context, save->text, error);
-    return file_write(save->path, save->text, save->length, error);
+    return file_write(save->path, save->text, save->length,
+                      !save->often || !saver_sync_later(save->path), error);
 }
 
 static void wake_loop(void)
@@ -74,29 +104,48 @@ static void wake_loop(void)
         (void)!write(ended.fd, &one, sizeof(one));
 }
 
+/* Waits for a job, or until the files need fsync(2). The caller holds the lock. Returns the job;
+ * NULL: fsync(2). */
+static struct save *saver_wait_for_job(void)
+{
+    struct save *save;
+    struct timespec until;
+
+    while (!first && clock_ms() < sync_due_ms) {
+        until = (struct timespec){sync_due_ms / 1000, sync_due_ms % 1000 * 1000000};
+        if (sync_due_ms == CLOCK_NEVER)
+            (void)pthread_cond_wait(&changed, &lock);
+        else
+            (void)pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
+    }
+    if (clock_ms() >= sync_due_ms)
+        return NULL;
+    save = first;
+    first = save->next;
+    last = first ? last : &first;
+    return save;
+}
+
 static void *saver_serve(void *context)
 {
     (void)pthread_mutex_lock(&lock);
     for (;;) {
-        struct save *save = first;
+        struct save *save = saver_wait_for_job();
         struct error error = {""};
 
-        if (!save) {
-            (void)pthread_cond_wait(&changed, &lock);
-            continue;
-        }
-        first = save->next;
-        last = first ? last : &first;
         begun_ms = clock_ms();
-        path_set(begun_path, "%s", save->path);
+        path_set(begun_path, "%s", save ? save->path : unsynced[0]);
         (void)pthread_mutex_unlock(&lock);
-        (void)save_run(save, &error);
-        save_free(save);
+        if (save)
+            (void)save_run(save, &error);
+        else
+            saver_sync(&error);
         (void)pthread_mutex_lock(&lock);
         if (error.text[0])
             problem = error;
         begun_ms = 0;
-        done++;
+        done += save != NULL;
+        save_free(save);
         wake_loop();
         (void)pthread_cond_broadcast(&changed);
     }
@@ -228,6 +277,7 @@ static void saver_give(struct save *save)
         save->text = text;
     } else if (!has_thread &&
                !(has_thread = thread_start(&thread, saver_serve, NULL, "blkin-saver"))) {
+        save->often = false; /* the thread would sync the file */
         (void)save_run(save, &problem);
         given++;
         done++;
@@ -268,9 +318,14 @@ void saver_write(const char *path, char *text, size_t length)
     saver_put(path, text, &(struct save){.length = length});
 }
 
+void saver_write_often(const char *path, char *text, size_t length)
+{
+    saver_put(path, text, &(struct save){.length = length, .often = true});
+}
+
 void saver_write_in_turn(const char *path, char *text, size_t length)
 {
-    saver_put(path, text, &(struct save){.length = length, .in_turn = true});
+    saver_put(path, text, &(struct save){.length = length, .in_turn = true, .often = true});
 }
 
 void saver_write_by(const char *path, char *text, saver_write_fn *write, void *context)

@@ -24,9 +24,16 @@ bool saver_open(struct loop *loop);
 /* Writes a file. Frees text; NULL: out of memory, which the saver logs. */
 void saver_write(const char *path, char *text, size_t length);
 
+/* Writes a file that changes often: at once, so that the next process has the text after a kill. A
+ * power cut may undo changes of the last SAVER_SYNC_MS, as fsync(2) for each costs more than all
+ * the rest. A process may have SAVER_OFTEN_MAX such files. */
+#define SAVER_SYNC_MS   1000
+#define SAVER_OFTEN_MAX 4
+void saver_write_often(const char *path, char *text, size_t length);
+
 /*
- * Writes a file whose text relies on earlier jobs. The saver writes the text after these jobs, even
- * if an older text of the file waits. A process may have one such file.
+ * As saver_write_often(), for a file whose text relies on earlier jobs. The saver writes the text
+ * after these jobs, even if an older text of the file waits. A process may have one such file.
  */
 void saver_write_in_turn(const char *path, char *text, size_t length);
 

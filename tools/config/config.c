@@ -161,11 +161,11 @@ static void read_file(struct config *config)
     config->path = is_named ? path : DEFAULT_FILE;
     bytes = config_file_read(config->path, &size, &error);
     config->has_file = bytes != NULL;
-    config->is_left_out = !bytes && errno == EACCES;
+    config->is_unreadable = !bytes && errno == EACCES;
     if (bytes)
         config_file_parse(bytes, size, &lines);
     else if (!is_named && errno == EACCES && config->request->is_view && config->request->error)
-        ; /* the caller asks for config_left_out() */
+        ; /* the caller asks for config_unreadable() */
     else if (!is_named && errno == EACCES && config->request->is_view)
         fprintf(stderr, "%s: %s: it is left out\n", config->argv[0], error.text);
     else if (!is_named && errno == EACCES)
@@ -453,9 +453,9 @@ bool config_has_old_section(const struct config *config)
     return config->has_old_section;
 }
 
-const char *config_left_out(const struct config *config)
+const char *config_unreadable(const struct config *config)
 {
-    return config->is_left_out ? config->path : NULL;
+    return config->is_unreadable ? config->path : NULL;
 }
 
 int config_operands(const struct config *config)

@@ -77,7 +77,7 @@ bool config_boolean(const struct config *config, const char *key);
 const char *config_path(const struct config *config);
 
 /* For a view: returns the unreadable file; NULL: none. */
-const char *config_left_out(const struct config *config);
+const char *config_unreadable(const struct config *config);
 
 /* Returns whether the file has a section [record], the name of [agent] up to 0.9. */
 bool config_has_old_section(const struct config *config);

@@ -24,7 +24,7 @@ struct config {
     int first_operand;
     int section;
     const char *path;
-    bool has_file, is_left_out, has_old_section;
+    bool has_file, is_unreadable, has_old_section;
     const struct config *started; /* during a reload: the service's configuration */
     const char *flags[KEYS_MAX];  /* values of the command line, applied last */
     unsigned errors;

@@ -144,7 +144,7 @@ void group_run(const struct doctor *doctor, const struct check_group *group, int
     int status;
 
     if (group->needs && !is_well(group->needs)) {
-        saw(LEVEL_SKIPPED, group->name, "not looked at: first mend %s", group->needs);
+        saw(LEVEL_SKIPPED, group->name, "skipped: first mend %s", group->needs);
         return;
     }
     child = group_start(doctor, group);

@@ -170,7 +170,7 @@ static bool is_pid(const char *text)
            strtol(text, NULL, 10) > 0;
 }
 
-/* "/etc/blkin/blkin.conf (of user root, mode 600)" */
+/* Writes, for example, "/etc/blkin/blkin.conf (of user root, mode 600)". */
 static void describe_file(const char *path, char *text, size_t size)
 {
     const struct passwd *owner;
@@ -185,7 +185,7 @@ static void describe_file(const char *path, char *text, size_t size)
 }
 
 /* Notes a file that this user cannot read. The services' user may read it. */
-static void tell_of_left_out(const char *path)
+static void tell_of_unreadable(const char *path)
 {
     const struct passwd *user;
     char file[PATH_MAX + 128];
@@ -233,8 +233,8 @@ static void check_readers(const struct config *config)
 /* Reports on the file that was read, or on its absence. */
 static void check_file(const struct doctor *checked)
 {
-    if (config_left_out(checked->config))
-        tell_of_left_out(config_left_out(checked->config));
+    if (config_unreadable(checked->config))
+        tell_of_unreadable(config_unreadable(checked->config));
     else if (config_path(checked->config))
         check_readers(checked->config);
     else
@@ -294,7 +294,7 @@ static unsigned count_of(enum level level)
 #define DOCTOR_INDENT 27
 
 /* Prints text behind DOCTOR_INDENT columns, with line breaks between words. */
-static void print_broken(const char *text, size_t width)
+static void print_wrapped(const char *text, size_t width)
 {
     while (width > 2 * DOCTOR_INDENT && strlen(text) > width - DOCTOR_INDENT) {
         size_t length = width - DOCTOR_INDENT;
@@ -315,9 +315,10 @@ static void print_broken(const char *text, size_t width)
 static void print_view(const struct doctor *checked)
 {
     const char *folder = config_text(checked->config, "runtime-dir");
-    const char *why = section                                     ? "as --section asks"
-                      : service_is_here(folder, checked->section) ? "which runs here"
-                                                                  : "as no service was found here";
+    const char *why = section ? "as --section asks"
+                      : service_is_here(folder, checked->section)
+                          ? "which runs here"
+                          : "because no service was found here";
     char others[64] = "";
 
     for (size_t i = 0; i < SECTIONS; i++) {
@@ -344,17 +345,17 @@ static void print_table(const struct doctor *checked)
             continue;
         printf("%s%s%s  %-21s", is_coloured ? colours[finding->level] : "",
                short_names[finding->level], is_coloured ? "\033[0m" : "", finding->id);
-        print_broken(finding->saw, width);
+        print_wrapped(finding->saw, width);
         if (finding->mend[0]) {
             printf("%*s", DOCTOR_INDENT, "-> ");
-            print_broken(finding->mend, width);
+            print_wrapped(finding->mend, width);
         }
     }
     if (count_of(LEVEL_BAD) == 0)
         printf("All is well for blkin %s", checked->section);
     else
         printf("%u bad for blkin %s: begin with the first", count_of(LEVEL_BAD), checked->section);
-    printf(" (%u ok, %u notes, %u not looked at).\n", count_of(LEVEL_OK), count_of(LEVEL_NOTE),
+    printf(" (%u ok, %u notes, %u skipped).\n", count_of(LEVEL_OK), count_of(LEVEL_NOTE),
            count_of(LEVEL_SKIPPED));
 }
 

@@ -446,7 +446,7 @@ void check_channel(const struct doctor *doctor)
     else if (doctor->facts->relayd_hangs)
         first = "relayd";
     if (first) {
-        saw(LEVEL_SKIPPED, "session.channel", "not looked at: first mend %s", first);
+        saw(LEVEL_SKIPPED, "session.channel", "skipped: first mend %s", first);
         return;
     }
     find_domain(&view);

@@ -425,7 +425,7 @@ static void relay_start(void *context)
 
 /* ---- its sessions ---------------------------------------------------------------------------- */
 
-static void has_listed(void *context, const void *result)
+static void on_listed(void *context, const void *result)
 {
     struct relay *relay = context;
 
@@ -440,7 +440,7 @@ static void has_listed(void *context, const void *result)
     }
     relay->listing = *(const struct listing *)result;
     if (relay->listing.has_more && !relay->has_listed)
-        say(BK2017, "the relay daemon has more than %d sessions: the others are not looked at",
+        say(BK2017, "the relay daemon has more than %d sessions: the others are ignored",
             LISTED_MAX);
     relay->has_listed = true;
     if (relay->state != RELAY_UP)
@@ -457,7 +457,7 @@ static void relay_list(void *context)
     if (relay->is_listing)
         return;
     relay_live_url(&relay->options, url, sizeof(url));
-    relay->task.done = has_listed;
+    relay->task.done = on_listed;
     relay->task.context = relay;
     relay->is_listing =
         task_start(relay->loop, &relay->task, &listing_job, url, strlen(url) + 1, LIST_LIMIT_MS);

@@ -52,8 +52,9 @@ bool tracing_read_spec(const struct config *config, const char *relay_url,
 
 /* ---- the session daemon ---------------------------------------------------------------------- */
 
-/* Marks the sockets that liblttng-ctl may choose. Each session daemon creates new ones. */
-static uint64_t daemon_mark(void)
+/* Returns the fingerprint of the sockets that liblttng-ctl may choose. Each session daemon creates
+ * new ones. */
+static uint64_t daemon_fingerprint(void)
 {
     const char *home = getenv("LTTNG_HOME");
     char path[4096];
@@ -64,7 +65,7 @@ static uint64_t daemon_mark(void)
     return file_fingerprint("/run/lttng/client-lttng-sessiond") * 31 + file_fingerprint(path);
 }
 
-/* ---- making it ------------------------------------------------------------------------------- */
+/* ---- creating the session -------------------------------------------------------------------- */
 
 struct making {
     struct session_spec spec;
@@ -72,7 +73,7 @@ struct making {
     char leftover[256]; /* the session of an earlier run; empty: none */
 };
 
-/* Destroys a dead session first: without its relay daemon it never delivers again. */
+/* Replaces a dead session: without its relay daemon it never delivers again. */
 static void ensure_session(const struct making *making, struct session_answer *answer)
 {
     struct error ignored;
@@ -119,7 +120,7 @@ static void try_again_later(struct tracing *tracing)
               backoff_ms(++tracing->failures, TRACING_RETRY_MS, RETRY_MAX_MS));
 }
 
-static void is_made(struct tracing *tracing, const struct session_answer *answer)
+static void on_active(struct tracing *tracing, const struct session_answer *answer)
 {
     tracing->makings++;
     timer_clear(tracing->loop, &tracing->retry); /* tracing_watch() may have set it */
@@ -146,7 +147,7 @@ static void is_made(struct tracing *tracing, const struct session_answer *answer
 static void tracing_make(struct tracing *tracing);
 static void tracing_end_now(struct tracing *tracing);
 
-static void has_made(void *context, const void *result)
+static void on_made(void *context, const void *result)
 {
     static const struct error hung = {
         "LTTng's session daemon does not answer: blkin asks again; if that lasts, kill "
@@ -162,7 +163,7 @@ static void has_made(void *context, const void *result)
     } else if (tracing->is_dead) {
         tracing_make(tracing); /* the relay daemon ended meanwhile */
     } else if (answer && answer->result <= SESSION_ADOPTED) {
-        is_made(tracing, answer);
+        on_active(tracing, answer);
     } else if (answer && answer->result == SESSION_NO_DAEMON) {
         tracing_complain(tracing, TRACING_NO_DAEMON, &answer->error);
     } else {
@@ -191,7 +192,7 @@ static void tracing_make(struct tracing *tracing)
         }
     }
     tracing->is_dead = false;
-    tracing->task.done = has_made;
+    tracing->task.done = on_made;
     tracing->task.context = tracing;
     tracing->is_busy = task_start(tracing->loop, &tracing->task, &tracing_make_job, &making,
                                   sizeof(making), TRACING_LIMIT_MS);
@@ -199,7 +200,7 @@ static void tracing_make(struct tracing *tracing)
         try_again_later(tracing);
 }
 
-/* ---- looking after it ------------------------------------------------------------------------ */
+/* ---- watching the session -------------------------------------------------------------------- */
 
 static bool look_at_session(const void *argument, void *result)
 {
@@ -223,13 +224,13 @@ static void tracing_make_again(struct tracing *tracing, const char *why)
 /* Returns whether the session daemon is another one than at the last call. */
 static bool tracing_has_other_daemon(struct tracing *tracing)
 {
-    const uint64_t mark = daemon_mark(), before = tracing->daemon_mark;
+    const uint64_t now = daemon_fingerprint(), before = tracing->daemon;
 
-    tracing->daemon_mark = mark;
-    return mark != before;
+    tracing->daemon = now;
+    return now != before;
 }
 
-static void has_looked(void *context, const void *result)
+static void on_looked(void *context, const void *result)
 {
     static const struct error gone = {"LTTng's session daemon is gone, or does not answer: what is "
                                       "recorded until it is back is lost"};
@@ -278,7 +279,7 @@ static void tracing_look(struct tracing *tracing)
 {
     if (tracing->is_busy)
         return;
-    tracing->task.done = has_looked;
+    tracing->task.done = on_looked;
     tracing->task.context = tracing;
     tracing->is_busy = task_start(tracing->loop, &tracing->task, &tracing_look_job,
                                   tracing->spec.name, sizeof(tracing->spec.name), TRACING_LIMIT_MS);
@@ -305,7 +306,7 @@ static void tracing_watch(void *context)
         clock_ms() + (tracing->state == TRACING_NO_DAEMON ? LOOK_SOON_MS : TRACING_LOOK_MS);
     if (tracing->state >= TRACING_ACTIVE)
         tracing_look(tracing);
-    else if (tracing->state == TRACING_NO_DAEMON && daemon_mark())
+    else if (tracing->state == TRACING_NO_DAEMON && daemon_fingerprint())
         tracing_make(tracing);
 }
 
@@ -322,7 +323,7 @@ void tracing_begin(struct tracing *tracing, struct loop *loop, const struct sess
     (void)snprintf(tracing->note, sizeof(tracing->note), "%s", note);
     tracing->since_ns = wall_clock_ns();
     tracing->is_dead = is_own_relay;
-    tracing->daemon_mark = daemon_mark();
+    tracing->daemon = daemon_fingerprint();
     tracing->retry = (struct timer){.due = tracing_retry, .context = tracing};
     tracing->look = (struct timer){.due = tracing_watch, .context = tracing};
     timer_set(loop, &tracing->look, TRACING_WATCH_MS);
@@ -358,7 +359,7 @@ void tracing_is_listed(struct tracing *tracing, bool is_listed)
     }
 }
 
-static void has_destroyed_stalled(void *context, const void *result)
+static void on_destroyed(void *context, const void *result)
 {
     struct tracing *tracing = context;
 
@@ -381,7 +382,7 @@ static void destroy_stalled(struct tracing *tracing)
     if (tracing->is_destroying)
         return;
     (void)snprintf(tracing->destroy_name, sizeof(tracing->destroy_name), "%s", tracing->spec.name);
-    tracing->destroying.done = has_destroyed_stalled;
+    tracing->destroying.done = on_destroyed;
     tracing->destroying.context = tracing;
     tracing->is_destroying =
         task_start(tracing->loop, &tracing->destroying, &tracing_destroy_job, tracing->destroy_name,
@@ -411,9 +412,9 @@ int64_t tracing_now_ns(const struct tracing *tracing)
     return clock_ms() * 1000000 + tracing->clock_offset_ns;
 }
 
-/* ---- ending it ------------------------------------------------------------------------------- */
+/* ---- ending the session ---------------------------------------------------------------------- */
 
-static void has_ended(void *context, const void *result)
+static void on_ended(void *context, const void *result)
 {
     struct tracing *tracing = context;
 
@@ -433,7 +434,7 @@ const struct job tracing_stop_job = {
 
 static void tracing_end_now(struct tracing *tracing)
 {
-    tracing->ending.done = has_ended;
+    tracing->ending.done = on_ended;
     tracing->ending.context = tracing;
     if (!tracing->was_created ||
         !task_start(tracing->loop, &tracing->ending, tracing->end, tracing->spec.name,

@@ -42,8 +42,8 @@ struct tracing {
     unsigned makings, names, failures;
     int64_t unlisted_since_ms; /* 0: the relay daemon lists the session */
     uint64_t discarded_events, lost_packets;
-    struct error error;   /* of TRACING_FAILED and TRACING_NO_DAEMON */
-    uint64_t daemon_mark; /* changes when a session daemon starts or exits */
+    struct error error; /* of TRACING_FAILED and TRACING_NO_DAEMON */
+    uint64_t daemon;    /* a fingerprint; changes when a session daemon starts or exits */
     struct timer look, retry;
     int64_t next_look_ms;
     int64_t clock_offset_ns; /* session time minus CLOCK_MONOTONIC */

@@ -82,8 +82,7 @@ static void print_count(struct printer *page, const char *name, const char *show
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The rows with series of their own are the first ones, as a series must keep its meaning. A sum,
- * which never falls, has all others. */
+/* The first rows have a series each, and keep it. All other rows share one, which never falls. */
 struct shown {
     const struct statistics_row **rows;
     char **labels;

@@ -54,7 +54,7 @@
 #define RING_CPUS_MAX   8192
 
 /* The agent writes this struct before any program gets the memory. Later only `state`, `lost` and
- * `beats` change. */
+ * `beats` change, and `ahead` when an agent takes over the memory. */
 struct ring_memory {
     uint64_t mark;        /* RING_MARK */
     uint32_t cpus;        /* number of CPUs that the host may have */

@@ -2,13 +2,14 @@
 """Compares the collector's spans with the planted requests. Prints one JSON object, and to standard error a line
 about each trace that is not whole.
 
-    check.py FOLDER HOSTS COLLECTED [--seed N] [--wait SECONDS] [--linger SECONDS]
+    check.py FOLDER HOSTS COLLECTED [--seed N] [--wait SECONDS] [--linger SECONDS] [--after K]
              [--faults FILE] [--storm]
 
 A planted request is complete if each span that its hosts have recorded arrived.
 --wait: waits until all requests are complete or tagged.
 --linger: the agents' time to linger. A trace is late if all its missing spans were recorded later than that after its
 first alarm. (On a busy machine the load falls behind.)
+--after: only requests from the K-th on.
 --faults: a file with lines "ns since 1970, fault". A line about a trace has the faults of the 30 s before the
 request's end and of the 30 s after it.
 --storm: caps hold back most requests, which is no failure. The result has those that arrived.
@@ -33,6 +34,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--wait", type=float, default=0)
     parser.add_argument("--linger", type=float, default=1.5)
+    parser.add_argument("--after", type=int, default=0)
     parser.add_argument("--faults")
     parser.add_argument("--storm", action="store_true")
     return parser.parse_args()
@@ -41,6 +43,8 @@ def parse():
 class Trace:
     def __init__(self):
         self.spans = collections.Counter()
+        self.first = self.last = None  # ns since 1970 of a span's arrival
+        self.arrived = {}  # id -> ns
         self.tags = []  # of spans with "incomplete"
         self.kept = False  # whether a span has the reason
 
@@ -52,6 +56,7 @@ class Collected:
         self.file = open(path, encoding="utf-8")
         self.rest = ""
         self.traces = {}
+        self.others = collections.Counter()  # spans of other services, by service
 
     def read(self):
         *lines, self.rest = (self.rest + self.file.read()).split("\n")
@@ -64,6 +69,12 @@ class Collected:
                     trace.tags.append(tags)
                     continue
                 trace.spans[span_id] += 1
+                trace.arrived.setdefault(span_id, post["at"])
+
+
+def share(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * part))] if values else None
 
 
 def is_late(request, trace, linger):
@@ -76,18 +87,23 @@ def is_late(request, trace, linger):
 class Result:
     def __init__(self, arguments, requests, collected):
         self.complete, self.tagged, self.late = [], [], []
-        self.silent, self.partial = [], []
+        self.silent, self.partial, self.unmade = [], [], []
         self.false_tags = 0
         self.not_kept = 0
+        self.latencies = []
         for request in requests.values():
-            self.judge(arguments, request, collected.traces.get(request.trace_id))
+            if request.k >= arguments.after:
+                self.judge(arguments, request, collected.traces.get(request.trace_id))
         of_load = f"626c6b696e{arguments.seed:06x}"  # messages about an earlier load do not count
         self.fast = [trace_id for trace_id in collected.traces
                      if trace_id.startswith(of_load) and trace_id not in requests]
         self.doubles = sum(count - 1 for trace in collected.traces.values()
                            for count in trace.spans.values())
+        self.tag_spans = sum(len(trace.tags) for trace in collected.traces.values())
 
     def judge(self, arguments, request, trace):
+        if not request.is_made(arguments.hosts):
+            self.unmade.append(request)
         if request.where not in request.ended:
             return
         wanted = {span_id for host, ids in request.ids.items() if request.ended[host]
@@ -96,6 +112,9 @@ class Result:
             self.complete.append(request)
             self.false_tags += bool(trace.tags) and request.is_made(arguments.hosts)
             self.not_kept += not trace.kept
+            if request.ended[request.where]:
+                last = max(trace.arrived[span_id] for span_id in wanted)
+                self.latencies.append((last - request.ended[request.where]) / 1e9)
         elif trace and trace.tags:
             self.tagged.append(request)
         elif trace and is_late(request, trace, arguments.linger):
@@ -108,10 +127,11 @@ class Result:
     def is_settled(self):
         return not self.partial and not self.late and not self.silent
 
-    def summary(self, requests):
+    def summary(self, arguments, requests):
+        counted = [request for request in requests.values() if request.k >= arguments.after]
         judged = len(self.complete) + len(self.tagged) + len(self.late) + len(self.partial) + len(self.silent)
         return {
-            "planted": len(requests),
+            "planted": len(counted),
             "judged": judged,
             "complete": len(self.complete),
             "complete_share": round(len(self.complete) / judged, 6) if judged else None,
@@ -119,10 +139,15 @@ class Result:
             "late": len(self.late),
             "untagged": len(self.partial),
             "silent": len(self.silent),
+            "unmade": len(self.unmade),
             "false_tags": self.false_tags,
             "without_why": self.not_kept,
             "fast": len(self.fast),
             "doubles": self.doubles,
+            "tag_spans": self.tag_spans,
+            "latency_p50": share(self.latencies, 0.5),
+            "latency_p99": share(self.latencies, 0.99),
+            "latency_max": share(self.latencies, 1),
         }
 
 
@@ -176,7 +201,7 @@ def main():
     for trace_id in result.fast[:20]:
         trace = collected.traces[trace_id]
         print(f"fast: {trace_id}: {sum(trace.spans.values())} spans, {trace.tags}", file=sys.stderr)
-    print(json.dumps(result.summary(requests)))
+    print(json.dumps(result.summary(arguments, requests)))
 
 
 main()

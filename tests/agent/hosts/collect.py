@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A Zipkin collector that writes received spans to a file.
+"""A Zipkin collector that writes received spans and their time to a file.
 
     collect.py PORT FILE [URL]
 
-Each POST is a line of FILE: {"spans": [[trace id, id, parent id, service, name, tags whose keys
+Each POST is a line of FILE: {"at": ns since 1970, "spans": [[trace id, id, parent id, service, name, tags whose keys
 begin with "blkin."]...]}. With URL the collector passes each POST on to that collector first.
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -11,6 +11,7 @@ SPDX-License-Identifier: BSD-2-Clause
 import json
 import os
 import sys
+import time
 import urllib.request
 
 sys.dont_write_bytecode = True
@@ -37,7 +38,7 @@ def answer(request):
     if spans:
         if URL:
             hand_on(request.body)
-        line = json.dumps({"spans": [brief(span) for span in spans]})
+        line = json.dumps({"at": time.time_ns(), "spans": [brief(span) for span in spans]})
         os.write(TAKEN, line.encode() + b"\n")
     return 202
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints how many spans of the load fit a rule: in a slow or failed request, the span of its host and of each calling
-host.
+"""Prints the number of spans of the load that match a rule. In each slow or failed request, these are the spans of the
+host at fault and of the hosts that call it.
 
     fits.py FOLDER HOSTS
 

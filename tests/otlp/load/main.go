@@ -23,7 +23,7 @@ import (
 
 const spansOfTrace = 10
 
-// one that is slow takes so long, any other one a tenth
+// the duration of a slow trace; the others take a tenth
 const slow = 500 * time.Millisecond
 
 var services = []string{"gateway", "orders", "store"}

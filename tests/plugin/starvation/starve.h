@@ -1,6 +1,6 @@
 /*
- * Makes allocations fail: those of the objects that are linked with starve_wrap of the Makefile (ld
- * --wrap), and no others. So libc, GLib, curl and babeltrace2 work as ever.
+ * Makes allocations fail in the objects that the Makefile links with starve_wrap (ld --wrap). The
+ * allocations of libc, GLib, curl and babeltrace2 do not fail.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

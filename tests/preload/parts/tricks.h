@@ -19,12 +19,12 @@ unsigned next_id(void);
 
 /* Sends both halves of a request, for the client. */
 void request(int fd);
-void is_answered(int fd);
+void take_answer(int fd);
 
 /* Starts a client process, which makes these requests on one connection. */
-pid_t asks(int requests);
+pid_t start_client(int requests);
 
-void has_asked(pid_t pid);
+void wait_client(pid_t pid);
 
 int taken(void);
 

@@ -11,7 +11,7 @@
 /* 2 requests. Then the number becomes a pipe's, by a raw system call. */
 void raw_close(void)
 {
-    const pid_t client = asks(2);
+    const pid_t client = start_client(2);
     const int fd = taken();
     char line[LINE + 1];
     int ends[2];
@@ -19,7 +19,7 @@ void raw_close(void)
     serve(fd);
     serve(fd);
     syscall(SYS_close, fd);
-    has_asked(client);
+    wait_client(client);
     line_write(line, next_id(), 0, OUT);
     if (syscall(SYS_pipe2, ends, 0) < 0 || (ends[0] != fd && ends[1] != fd))
         fail("pipe");
@@ -33,21 +33,21 @@ void raw_close(void)
 /* 2 + 3 requests: a raw system call closes a connection, and the next one has its number. */
 void raw_reuse(void)
 {
-    pid_t client = asks(2);
+    pid_t client = start_client(2);
     int fd = taken(), before = fd;
 
     serve(fd);
     serve(fd);
     syscall(SYS_close, fd);
-    has_asked(client);
-    client = asks(3);
+    wait_client(client);
+    client = start_client(3);
     fd = (int)syscall(SYS_accept4, listener, NULL, NULL, 0);
     if (fd != before)
         fail("raw accept");
     serve(fd);
     serve(fd);
     serve(fd);
-    has_asked(client);
+    wait_client(client);
     expect_end(fd);
 }
 
@@ -69,7 +69,7 @@ static void expect_pipe_at(int fd)
 void ranges(void)
 {
     for (int i = 0; i < 2; i++) {
-        const pid_t first = asks(1), second = asks(1);
+        const pid_t first = start_client(1), second = start_client(1);
         const int fd = taken(), other = taken();
 
         serve(fd);
@@ -77,8 +77,8 @@ void ranges(void)
         if (other != fd + 1 || (i == 0 ? close_range((unsigned)fd, (unsigned)other, 0)
                                        : (int)syscall(SYS_close_range, fd, other, 0)) < 0)
             fail("close_range");
-        has_asked(first);
-        has_asked(second);
+        wait_client(first);
+        wait_client(second);
         expect_pipe_at(fd);
     }
 }
@@ -86,7 +86,7 @@ void ranges(void)
 /* 4 requests on four numbers of one connection. */
 void dups(void)
 {
-    const pid_t client = asks(4);
+    const pid_t client = start_client(4);
     const int fd = taken();
     int other;
 
@@ -101,27 +101,27 @@ void dups(void)
     other = fcntl(200, F_DUPFD_CLOEXEC, 300);
     close_range(200, 200, 0);
     serve(other);
-    has_asked(client);
+    wait_client(client);
     expect_end(other);
 }
 
 static void over(bool is_raw)
 {
-    const pid_t first = asks(1);
+    const pid_t first = start_client(1);
     const int fd = taken();
     pid_t second;
     int other;
 
     serve(fd);
-    second = asks(2);
+    second = start_client(2);
     other = taken();
     serve(other);
     if (is_raw ? syscall(SYS_dup3, other, fd, O_CLOEXEC) != fd || syscall(SYS_close, other) < 0
                : dup3(other, fd, O_CLOEXEC) != fd || close(other) < 0)
         fail("dup3");
     serve(fd);
-    has_asked(first);
-    has_asked(second);
+    wait_client(first);
+    wait_client(second);
     expect_end(fd);
 }
 
@@ -188,12 +188,12 @@ void passing(void)
         expect_end(fd);
         exit(0);
     }
-    client = asks(3);
+    client = start_client(3);
     fd = taken();
     pass_descriptor(ends[0], fd);
     close(fd);
-    has_asked(client);
-    has_asked(server);
+    wait_client(client);
+    wait_client(server);
 }
 
 /* 1 + 2 + 1 requests: another process has the connection for a while, and then the first one again.
@@ -214,22 +214,22 @@ void passing_back(void)
         give_all(0, ends[1], &byte, 1);
         exit(0);
     }
-    client = asks(4);
+    client = start_client(4);
     fd = taken();
     serve(fd);
     pass_descriptor(ends[0], fd);
     if (!take_all(0, ends[0], &byte, 1))
         fail("byte");
     serve(fd);
-    has_asked(client);
-    has_asked(server);
+    wait_client(client);
+    wait_client(server);
     expect_end(fd);
 }
 
 /* 1 + 2 requests: another program takes the connection over. */
 void exec_over(void)
 {
-    const pid_t client = asks(3);
+    const pid_t client = start_client(3);
     const int fd = taken();
     char number[12];
     pid_t server;
@@ -242,14 +242,14 @@ void exec_over(void)
         fail("exec");
     }
     close(fd);
-    has_asked(client);
-    has_asked(server);
+    wait_client(client);
+    wait_client(server);
 }
 
 /* 1 + 2 requests: a child goes on with the connection. */
 void fork_over(void)
 {
-    const pid_t client = asks(3);
+    const pid_t client = start_client(3);
     const int fd = taken();
     pid_t server;
 
@@ -262,14 +262,14 @@ void fork_over(void)
         _exit(0);
     }
     close(fd);
-    has_asked(client);
-    has_asked(server);
+    wait_client(client);
+    wait_client(server);
 }
 
 /* 3 requests: children of vfork(2) close descriptors and open others, in the parent's memory. */
 void vfork_close(void)
 {
-    const pid_t client = asks(3);
+    const pid_t client = start_client(3);
     const int fd = taken();
 
     serve(fd);
@@ -291,6 +291,6 @@ void vfork_close(void)
         _exit(0);
     }
     serve(fd);
-    has_asked(client);
+    wait_client(client);
     expect_end(fd);
 }

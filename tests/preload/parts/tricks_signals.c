@@ -132,7 +132,7 @@ void cancelling(void)
     for (int i = 0; i < 2; i++) {
         request(ours);
         serve(fd);
-        is_answered(ours);
+        take_answer(ours);
         for (int how = 0; how < WRITE && i == 0; how++)
             cancel_in(how, fd);
     }
@@ -250,7 +250,7 @@ void jumping(void)
     for (int i = 0; i < 3; i++) {
         request(ours[1]);
         serve(theirs[1]);
-        is_answered(ours[1]);
+        take_answer(ours[1]);
         polled[0] = polled[1] = (struct pollfd){theirs[1], POLLIN, 0};
         if (poll(polled, 2, 1000) != 0)
             fail("nothing is to be read");

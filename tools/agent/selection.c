@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "only.h"
+#include "selection.h"
 
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
@@ -9,12 +9,12 @@
 
 #define FOUND_SLOTS ((size_t)1 << 12) /* the first size */
 
-/* The arguments of a call of only_add(). */
-struct only_filter {
-    struct table_link in_table; /* by the lower half of the id; in no table if for all traces */
-    struct only_filter *next;   /* the next one for all traces */
-    uint64_t number;            /* in the order of only_add() */
-    struct trace_id id;         /* high is 0: not known */
+/* The arguments of a call of selection_add(). */
+struct selection_filter {
+    struct table_link in_table;    /* by the lower half of the id; in no table if for all traces */
+    struct selection_filter *next; /* the next one for all traces */
+    uint64_t number;               /* in the order of selection_add() */
+    struct trace_id id;            /* high is 0: not known */
     int64_t from_ns;
     int64_t until_ns;
     bool is_sent;
@@ -55,119 +55,124 @@ struct found_traces {
     bool is_starved;
 };
 
-struct only {
+struct selection {
     struct table wanted;
-    struct only_filter *any, **last_any; /* for all traces */
+    struct selection_filter *any, **last_any; /* for all traces */
     uint64_t count;
     struct found_traces found;
 };
 
-struct only *only_new(void)
+struct selection *selection_new(void)
 {
-    struct only *only = calloc(1, sizeof(*only));
+    struct selection *selection = calloc(1, sizeof(*selection));
 
-    if (!only || !table_init(&only->wanted) || !table_init(&only->found.traces)) {
-        only_free(only);
+    if (!selection || !table_init(&selection->wanted) || !table_init(&selection->found.traces)) {
+        selection_free(selection);
         return NULL;
     }
-    only->last_any = &only->any;
-    only->found.last = &only->found.first;
-    only->found.told_max = ONLY_FOUND_MAX;
-    return only;
+    selection->last_any = &selection->any;
+    selection->found.last = &selection->found.first;
+    selection->found.told_max = SELECTION_FOUND_MAX;
+    return selection;
 }
 
-static void only_free_linked(struct table_link *link)
+static void selection_free_linked(struct table_link *link)
 {
-    free(caa_container_of(link, struct only_filter, in_table));
+    free(caa_container_of(link, struct selection_filter, in_table));
 }
 
-void only_free(struct only *only)
+void selection_free(struct selection *selection)
 {
-    if (!only)
+    if (!selection)
         return;
-    for (struct only_filter *next; only->any; only->any = next) {
-        next = only->any->next;
-        free(only->any);
+    for (struct selection_filter *next; selection->any; selection->any = next) {
+        next = selection->any->next;
+        free(selection->any);
     }
-    table_destroy(&only->wanted, only_free_linked);
-    for (struct found_trace *trace = only->found.first, *next; trace; trace = next) {
+    table_destroy(&selection->wanted, selection_free_linked);
+    for (struct found_trace *trace = selection->found.first, *next; trace; trace = next) {
         next = trace->next;
         free(trace->spans);
         free(trace);
     }
-    table_destroy(&only->found.traces, NULL);
-    free(only->found.untold.slots);
-    free(only);
+    table_destroy(&selection->found.traces, NULL);
+    free(selection->found.untold.slots);
+    free(selection);
 }
 
 /* ---- the wanted traces ----------------------------------------------------------------------- */
 
-bool only_add(struct only *only, const struct trace_id *id, int64_t from_ns, int64_t until_ns,
-              const char *why)
+bool selection_add(struct selection *selection, const struct trace_id *id, int64_t from_ns,
+                   int64_t until_ns, const char *why)
 {
     const struct text reason = text_of(why);
-    struct only_filter *filter = calloc(1, sizeof(*filter) + reason.length + 1);
+    struct selection_filter *filter = calloc(1, sizeof(*filter) + reason.length + 1);
 
     if (!filter)
         return false;
-    filter->number = only->count++;
+    filter->number = selection->count++;
     filter->from_ns = from_ns;
     filter->until_ns = until_ns;
     filter->is_sent = !why;
     (void)text_copy(filter->why, reason);
     if (id) {
         filter->id = *id;
-        table_add(&only->wanted, &filter->in_table, hash_number(only->wanted.seed, id->low));
+        table_add(&selection->wanted, &filter->in_table,
+                  hash_number(selection->wanted.seed, id->low));
     } else {
-        *only->last_any = filter;
-        only->last_any = &filter->next;
+        *selection->last_any = filter;
+        selection->last_any = &filter->next;
     }
     return true;
 }
 
-static bool is_in_time(const struct only_filter *filter, int64_t time_ns)
+static bool is_in_time(const struct selection_filter *filter, int64_t time_ns)
 {
     return (!filter->from_ns || time_ns >= filter->from_ns) &&
            (!filter->until_ns || time_ns < filter->until_ns);
 }
 
 /* True if a filter of this kind fits. */
-static bool has_filter(const struct only *only, bool is_sent, struct trace_id id, int64_t time_ns)
+static bool has_filter(const struct selection *selection, bool is_sent, struct trace_id id,
+                       int64_t time_ns)
 {
-    const struct only_filter *filter;
+    const struct selection_filter *filter;
 
-    table_find(filter, &only->wanted, hash_number(only->wanted.seed, id.low), in_table,
+    table_find(filter, &selection->wanted, hash_number(selection->wanted.seed, id.low), in_table,
                filter->is_sent == is_sent && trace_id_equal(filter->id, id) &&
                    is_in_time(filter, time_ns));
     if (filter)
         return true;
-    for (filter = only->any; filter; filter = filter->next) {
+    for (filter = selection->any; filter; filter = filter->next) {
         if (filter->is_sent == is_sent && is_in_time(filter, time_ns))
             return true;
     }
     return false;
 }
 
-bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id, int64_t time_ns)
+bool selection_wants(const struct selection *selection, uint64_t trace_id_high, uint64_t trace_id,
+                     int64_t time_ns)
 {
-    return has_filter(only, false, (struct trace_id){trace_id_high, trace_id}, time_ns);
+    return has_filter(selection, false, (struct trace_id){trace_id_high, trace_id}, time_ns);
 }
 
-bool only_was_sent(const struct only *only, const struct span *span)
+bool selection_was_sent(const struct selection *selection, const struct span *span)
 {
     return span->recorded_ns &&
-           has_filter(only, true, (struct trace_id){span->trace_id_high, span->trace_id},
+           has_filter(selection, true, (struct trace_id){span->trace_id_high, span->trace_id},
                       span->recorded_ns);
 }
 
-struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id)
+struct text selection_why(const struct selection *selection, uint64_t trace_id_high,
+                          uint64_t trace_id)
 {
     const struct trace_id id = {trace_id_high, trace_id};
-    const struct only_filter *filter, *first = only->any;
+    const struct selection_filter *filter, *first = selection->any;
 
     while (first && first->is_sent)
         first = first->next;
-    table_for_each_of(filter, &only->wanted, hash_number(only->wanted.seed, trace_id), in_table)
+    table_for_each_of(filter, &selection->wanted, hash_number(selection->wanted.seed, trace_id),
+                      in_table)
     {
         if (!filter->is_sent && trace_id_equal(filter->id, id) &&
             (!first || filter->number < first->number))
@@ -259,14 +264,14 @@ static struct found_trace *found_add(struct found_traces *found, const struct sp
     return trace;
 }
 
-void only_tell_of(struct only *only, uint64_t traces)
+void selection_tell_of(struct selection *selection, uint64_t traces)
 {
-    only->found.told_max = traces;
+    selection->found.told_max = traces;
 }
 
-void only_note(struct only *only, const struct span *span)
+void selection_note(struct selection *selection, const struct span *span)
 {
-    struct found_traces *found = &only->found;
+    struct found_traces *found = &selection->found;
     struct found_trace *trace = found_find(found, span);
 
     if (!trace)
@@ -278,7 +283,7 @@ void only_note(struct only *only, const struct span *span)
         trace->begin_ns = span->start_ns;
     if (!trace->id.high)
         trace->id.high = span->trace_id_high;
-    if (trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
+    if (trace->listed >= SELECTION_SPANS_MAX || found->listed >= SELECTION_LISTED_MAX)
         return;
     if (!ARRAY_FITS(trace->spans, trace->room, trace->listed)) {
         found->is_starved = true;
@@ -362,9 +367,9 @@ static json_t *found_trace_json(struct found_traces *found, struct found_trace *
                      "spans", (json_int_t)trace->count, "have", have, "want", want, "cut", is_cut);
 }
 
-json_t *only_found(struct only *only)
+json_t *selection_found(struct selection *selection)
 {
-    struct found_traces *found = &only->found;
+    struct found_traces *found = &selection->found;
     json_t *traces = json_array();
 
     for (struct found_trace *trace = found->first; trace; trace = trace->next)

@@ -1,0 +1,272 @@
+/*
+ * The filter of wanted events: which events it wants, why, and the JSON of the found spans.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "tools/agent/selection.h"
+
+#include "check.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+
+#define HIGH UINT64_C(0x7d5c0e9bf1a3c4d2)
+#define LOW  UINT64_C(0xa1b2c3d4e5f60718)
+
+/* Returns a filter that wants all traces of a period, or no trace if why is "". */
+static struct selection *selection_all(int64_t from_ns, int64_t until_ns, const char *why)
+{
+    struct selection *selection = selection_new();
+
+    CHECK(selection && (!*why || selection_add(selection, NULL, from_ns, until_ns, why)));
+    return selection;
+}
+
+static bool wants_at(struct selection *selection, uint64_t high, uint64_t low, int64_t time_ns)
+{
+    return selection_wants(selection, high, low, time_ns);
+}
+
+static bool wants(struct selection *selection, uint64_t high, uint64_t low)
+{
+    return wants_at(selection, high, low, 1000);
+}
+
+/* The filter knows which spans were sent: those of one trace, or of all traces in a period. */
+static void test_sent(void)
+{
+    struct selection *selection = selection_all(1000, 2000, "all");
+    const struct {
+        uint64_t low;
+        int64_t at_ns;
+        bool is_sent;
+    } cases[] = {{LOW, 1399, true}, {LOW, 1400, false}, {LOW, 1500, true}, {LOW, 1600, false},
+                 {1, 1399, false},  {1, 1500, true},    {1, 1599, true},   {1, 0, false}};
+
+    CHECK(selection_add(selection, NULL, 1500, 1600, NULL));
+    CHECK(selection_add(selection, &(struct trace_id){HIGH, LOW}, 0, 1400, NULL));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct span span = {
+            .trace_id_high = HIGH, .trace_id = cases[i].low, .recorded_ns = cases[i].at_ns};
+
+        CHECK(selection_was_sent(selection, &span) == cases[i].is_sent);
+    }
+    CHECK(selection_wants(selection, HIGH, LOW, 1399) &&
+          !selection_wants(selection, HIGH, LOW, 2000));
+    CHECK(text_is(selection_why(selection, HIGH, LOW), "all"));
+    selection_free(selection);
+}
+
+static void check_why(const struct selection *selection, uint64_t high, uint64_t low,
+                      const char *expected)
+{
+    const struct text why = selection_why(selection, high, low);
+    char text[64];
+
+    *text_copy(text, why) = '\0';
+    CHECK_TEXT(text, expected);
+}
+
+/* ---- ids ------------------------------------------------------------------------------------- */
+
+static void test_whole_id(void)
+{
+    struct selection *selection = selection_all(0, 0, "");
+
+    CHECK(selection_add(selection, &(struct trace_id){HIGH, LOW}, 0, 0, "slow: a write"));
+    CHECK(wants(selection, HIGH, LOW));
+    CHECK(wants(selection, 0, LOW)); /* events of the original have only this half */
+    CHECK(!wants(selection, HIGH + 1, LOW));
+    CHECK(!wants(selection, HIGH, LOW + 1));
+    CHECK(!wants(selection, LOW, HIGH));
+    CHECK(!wants(selection, 0, HIGH));
+    check_why(selection, HIGH, LOW, "slow: a write");
+    check_why(selection, 0, LOW, "slow: a write");
+    check_why(selection, HIGH + 1, LOW, "");
+    selection_free(selection);
+}
+
+/* Of filters that fit, the first one has the reason, whether for all traces or for one. */
+static void test_first_reason(void)
+{
+    static const struct trace_id id = {HIGH, LOW}, low = {0, LOW};
+    const struct trace_id *const orders[][2] = {{&id, &low}, {&low, &id}, {NULL, &id}, {&id, NULL}};
+
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+        struct selection *selection = selection_new();
+
+        CHECK(selection &&
+              selection_add(selection, &(struct trace_id){1, 1}, 0, 0, "of another one") &&
+              selection_add(selection, orders[i][0], 0, 500, "first") &&
+              selection_add(selection, orders[i][1], 0, 0, "second"));
+        check_why(selection, HIGH, LOW, "first");
+        CHECK(wants_at(selection, HIGH, LOW, 499) && wants_at(selection, HIGH, LOW, 500));
+        selection_free(selection);
+    }
+}
+
+#define SELECTION_MANY 10000
+
+static void test_many(void)
+{
+    struct selection *selection = selection_all(0, 0, "");
+    char why[32];
+
+    for (uint64_t i = 1; i <= SELECTION_MANY; i++) {
+        snprintf(why, sizeof(why), "why %" PRIu64, i);
+        CHECK(selection_add(selection, &(struct trace_id){i % 2 ? i : 0, i << 32}, (int64_t)i, 0,
+                            why));
+    }
+    for (uint64_t i = 1; i <= SELECTION_MANY; i++) {
+        snprintf(why, sizeof(why), "why %" PRIu64, i);
+        check_why(selection, i, i << 32, why);
+        CHECK(wants_at(selection, i, i << 32, (int64_t)i));
+        CHECK(!wants_at(selection, i, i << 32, (int64_t)i - 1));
+        CHECK(wants_at(selection, i + 1, i << 32, (int64_t)i) == (i % 2 == 0));
+        CHECK(!wants_at(selection, i, (i << 32) + 1, (int64_t)i));
+    }
+    selection_free(selection);
+}
+
+/* ---- found spans ----------------------------------------------------------------------------- */
+
+static void note(struct selection *selection, uint64_t high, uint64_t low, uint64_t id,
+                 uint64_t parent)
+{
+    const struct span span = {
+        .trace_id_high = high, .trace_id = low, .id = id, .parent_id = parent};
+
+    selection_note(selection, &span);
+}
+
+static void check_json(json_t *json, const char *expected)
+{
+    char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    CHECK_TEXT(text ? text : "none", expected);
+    free(text);
+}
+
+static void test_nothing_found(void)
+{
+    struct selection *selection = selection_all(0, 0, "x");
+    json_t *found = selection_found(selection);
+
+    check_json(found, "{\"untold\":0,\"traces\":[]}");
+    json_decref(found);
+    selection_free(selection);
+}
+
+static void test_found(void)
+{
+    struct selection *selection = selection_all(0, 0, "x");
+    json_t *found;
+
+    CHECK(wants_at(selection, 0, 1, 500));
+    CHECK(wants_at(selection, 0, 1, 300));
+    CHECK(wants_at(selection, 0, 1, 900));
+    note(selection, 0, 1, 0xb,
+         0xa); /* without the upper half of the trace id, as in the original */
+    note(selection, 0xabc, 1, 0xb, 0xa); /* the other record of the same span */
+    note(selection, 0xabc, 1, 0xc, 0xb);
+    note(selection, 0xabc, 1, 0xd, 9);
+    note(selection, 0xabc, 1, 0xe, 9);
+    note(selection, 0xdef, 1, 1, 0); /* another trace with the same lower half */
+    note(selection, 0, 2, UINT64_MAX, UINT64_MAX - 1);
+    found = selection_found(selection);
+    check_json(found,
+               "{\"untold\":0,\"traces\":["
+               "{\"id\":\"0000000000000abc0000000000000001\",\"begin\":0,\"spans\":5,"
+               "\"have\":[\"000000000000000b\",\"000000000000000c\",\"000000000000000d\","
+               "\"000000000000000e\"],\"want\":[\"0000000000000009\",\"000000000000000a\"],"
+               "\"cut\":false},"
+               "{\"id\":\"0000000000000def0000000000000001\",\"begin\":0,\"spans\":1,"
+               "\"have\":[\"0000000000000001\"],\"want\":[],\"cut\":false},"
+               "{\"id\":\"00000000000000000000000000000002\",\"begin\":0,\"spans\":1,"
+               "\"have\":[\"ffffffffffffffff\"],\"want\":[\"fffffffffffffffe\"],\"cut\":false}]}");
+    json_decref(found);
+    selection_free(selection);
+}
+
+static void check_trace(json_t *found, size_t at, json_int_t spans, size_t have, size_t want,
+                        bool is_cut)
+{
+    json_t *trace = json_array_get(json_object_get(found, "traces"), at);
+
+    CHECK(json_integer_value(json_object_get(trace, "spans")) == spans);
+    CHECK(json_array_size(json_object_get(trace, "have")) == have);
+    CHECK(json_array_size(json_object_get(trace, "want")) == want);
+    CHECK(json_is_boolean(json_object_get(trace, "cut")) &&
+          json_boolean_value(json_object_get(trace, "cut")) == is_cut);
+}
+
+static void test_large_trace(void)
+{
+    struct selection *selection = selection_all(0, 0, "x");
+    json_t *found;
+
+    for (uint64_t id = 1; id <= SELECTION_SPANS_MAX; id++) {
+        note(selection, 0, 1, id, id + 1); /* the last span's parent is missing */
+        note(selection, 0, 2, id, id + 1);
+    }
+    note(selection, 0, 2, SELECTION_SPANS_MAX + 1, 0);
+    found = selection_found(selection);
+    check_trace(found, 0, SELECTION_SPANS_MAX, SELECTION_SPANS_MAX, 1, false);
+    check_trace(found, 1, SELECTION_SPANS_MAX + 1, SELECTION_SPANS_MAX, 0, true);
+    json_decref(found);
+    selection_free(selection);
+}
+
+/* A window may have a million traces: the list is bounded, `untold` counts the others. */
+static void test_many_traces(void)
+{
+    const uint64_t spans = SELECTION_LISTED_MAX / SELECTION_FOUND_MAX;
+    struct selection *selection = selection_all(0, 0, "x");
+    json_t *found;
+
+    for (uint64_t id = 1; id <= spans + 1; id++) {
+        for (uint64_t trace = 1; trace <= SELECTION_FOUND_MAX + 10; trace++)
+            note(selection, 0, trace, id, 0);
+    }
+    found = selection_found(selection);
+    CHECK(json_array_size(json_object_get(found, "traces")) == SELECTION_FOUND_MAX);
+    CHECK(json_integer_value(json_object_get(found, "untold")) == 10);
+    check_trace(found, 0, (json_int_t)spans + 1, spans, 0, true);
+    json_decref(found);
+    selection_free(selection);
+}
+
+/* The result does not list the traces beyond the limit: `untold` is their number. */
+static void test_untold_traces(void)
+{
+    struct selection *selection = selection_all(0, 0, "x");
+    json_t *found;
+
+    selection_tell_of(selection, 2);
+    for (uint64_t trace = 1; trace <= 5; trace++)
+        note(selection, 0, trace, 1, 0);
+    for (uint64_t trace = 5; trace >= 1; trace--)
+        note(selection, 0, trace, 2, 1);
+    found = selection_found(selection);
+    CHECK(json_array_size(json_object_get(found, "traces")) == 2);
+    CHECK(json_integer_value(json_object_get(found, "untold")) == 3);
+    check_trace(found, 0, 2, 2, 0, false);
+    check_trace(found, 1, 2, 2, 0, false);
+    json_decref(found);
+    selection_free(selection);
+}
+
+int main(void)
+{
+    test_sent();
+    test_whole_id();
+    test_first_reason();
+    test_many();
+    test_nothing_found();
+    test_found();
+    test_large_trace();
+    test_many_traces();
+    test_untold_traces();
+    return check_status();
+}

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# Unchanged servers (haproxy, nginx, php-fpm and mariadb) run on three hosts, with an agent on each host. One trace of each
+# slow request arrives. It has the spans of all servers, with the right parents.
+#
+# Prints "joined whole N OF marked N silent N wrong N LINKS ..." (joined_servers.py). Exit status 1: fewer than 7 of 8
+# traces are whole, a trace is incomplete and not marked, or a parent is wrong. Needs scripts/isolate.
+#
+# Variables: CLIENTS=4 clients make REQUESTS=400 requests each. One request in EACH=20 is slow. With AWAY=SECONDS, the agent
+# of host 2 is then stopped for that time. Each slow trace is marked with the name of that host. After the restart, traces
+# are whole again.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/agent/hosts.sh
+. "$SRC/tests/agent/hosts.sh"
+need_hosts "$@"
+servers=$("$SRC/scripts/fetch-servers" haproxy nginx php-fpm mariadb-server) || skip "haproxy, nginx, php-fpm or mariadb is not available"
+mount -t overlay -o "lowerdir=$servers/usr:/usr" blkin /usr || skip "no overlay: no servers as installed"
+private_begin
+AGENT_OPTIONS=(--ring-bytes=64M)
+RULES='*>300ms'
+begin_routed_hosts || exit 1
+
+# serve HOST SERVICE PORT PROGRAM...: starts a traced server.
+serve() {
+    start_on "$1" "$2" env BLKIN_SLOW="$RULES" "$blkin" run --service="$2" --payload=64 --files=/none -- "${@:4}"
+    wait_for 60 "$2-$1" "the port of $2" host_listens "$1" "$3"
+}
+
+host_listens() {
+    on "$1" cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ":$(printf %04X "$2") [0-9A-F:]* 0A "
+}
+
+mkdir "$WORK/data" && cd "$WORK" || exit 1
+mariadb-install-db --no-defaults --user=root --datadir="$WORK/data" --skip-test-db >"$WORK/install.log" 2>&1 || {
+    tail -n 5 "$WORK/install.log" >&2
+    fail "mariadb-install-db"
+}
+serve 3 mariadb 7003 /usr/sbin/mariadbd --no-defaults --user=root --datadir="$WORK/data" --port=7003 --bind-address=0.0.0.0 \
+    --socket="$WORK/data/socket" --pid-file="$WORK/data/pid" --skip-grant-tables --skip-name-resolve || exit 1
+
+# A small client of MySQL, because PHP's client is in another package. The request's number is near the beginning of the
+# query, so that the tag "payload" has it.
+cat >"$WORK/file.php" <<'PHP'
+<?php
+function packet($socket) {
+    $head = stream_get_contents($socket, 4);
+    return stream_get_contents($socket, ord($head[0]) | ord($head[1]) << 8 | ord($head[2]) << 16);
+}
+function send($socket, $number, $text) {
+    fwrite($socket, substr(pack("V", strlen($text)), 0, 3) . chr($number) . $text);
+}
+$number = $_SERVER["NUMBER"];
+$socket = fsockopen("10.77.3.2", 7003);
+packet($socket);
+send($socket, 1, pack("VVC", 0x8201, 1 << 24, 33) . str_repeat("\0", 23) . "root\0\0");
+packet($socket);
+send($socket, 0, "\3SELECT '$number', SLEEP(" . (strpos($number, "slow") ? "0.6" : "0") . ")");
+for ($ends = 0; $ends < 2; ) {
+    $packet = packet($socket);
+    $ends += ord($packet[0]) == 0xfe && strlen($packet) < 9;
+}
+echo $number;
+PHP
+printf '%s\n' '[global]' 'error_log = /dev/stderr' 'daemonize = no' '[www]' 'listen = 0.0.0.0:7002' 'pm = static' \
+    'pm.max_children = 8' 'clear_env = no' 'user = root' 'group = root' >"$WORK/php.conf"
+serve 2 php 7002 php-fpm8.2 -n -F -R -y "$WORK/php.conf" || exit 1
+cat >"$WORK/nginx.conf" <<CONF
+daemon off;
+pid $WORK/nginx.pid;
+error_log stderr;
+user root;
+worker_processes 2;
+events { worker_connections 1000; }
+http {
+    access_log off;
+    client_body_temp_path $WORK/body; proxy_temp_path $WORK/proxy; fastcgi_temp_path $WORK/fastcgi;
+    uwsgi_temp_path $WORK/uwsgi; scgi_temp_path $WORK/scgi;
+    server {
+        listen 0.0.0.0:7001;
+        location / {
+            fastcgi_param NUMBER \$uri;
+            fastcgi_param SCRIPT_FILENAME $WORK/file.php;
+            fastcgi_param REQUEST_METHOD \$request_method;
+            fastcgi_pass 10.77.2.2:7002;
+        }
+    }
+}
+CONF
+serve 1 nginx 7001 nginx -p "$WORK" -c "$WORK/nginx.conf" || exit 1
+cat >"$WORK/haproxy.conf" <<CONF
+defaults
+    mode http
+    timeout connect 20s
+    timeout client 20s
+    timeout server 20s
+frontend front
+    bind 0.0.0.0:7000
+    default_backend back
+backend back
+    server one 10.77.1.2:7001
+CONF
+serve 1 haproxy 7000 haproxy -db -f "$WORK/haproxy.conf" || exit 1
+
+ask() {
+    timeout 500 "$PYTHON" "$SRC/tests/zero/joined_servers.py" ask 10.77.1.2:7000 "$@"
+}
+
+are_warm() {
+    local host
+    ask 1 4 100 >/dev/null || return
+    for host in 1 2 3; do
+        agent_has $host '[.rings.memories[] | .written_bytes] | add > 0' || return
+    done
+}
+wait_for 60 haproxy-1 "that all servers write into their rings" are_warm || exit 1
+: >"$WORK/collected"
+ask "${CLIENTS:-4}" "${REQUESTS:-400}" "${EACH:-20}" >"$WORK/slow" || fail "no answers"
+
+judged() {
+    local host
+    for host in $running; do
+        agent_has "$host" '.open_traces == 0 and .counters.spans_waiting == 0' || return
+    done
+    result=$("$PYTHON" "$SRC/tests/zero/joined_servers.py" judge "$WORK/collected" store-2 <"$WORK/slow" 2>"$WORK/judge.log")
+    [[ $result == *" silent 0 "* ]]
+}
+
+# must CONDITION: of awk, about the result
+must() {
+    local host
+    wait_for 120 agent-1 "the verdicts of all hosts" judged
+    tail -n 12 "$WORK/judge.log" >&2
+    echo "$result"
+    awk "{ exit !($1) }" <<<"$result" && return
+    for host in $running; do
+        agent_status "$host" | jq -c '[.totals, .cluster]' >&2
+    done
+    fail "see above: expected $1"
+}
+
+# shellcheck disable=SC2016 # awk expands these
+WHOLE='$3 >= $4 * 7 / 8 && $8 == 0 && $10 == 0' NAMED='$4 > 0 && $17 == $4 && $8 == 0 && $10 == 0'
+running="1 2 3"
+must "$WHOLE"
+[ -n "${AWAY-}" ] || exit 0
+
+running="1 3"
+stop_part agent-2
+stopped=$SECONDS
+for host in $running; do
+    wait_for 60 "agent-$host" "that host 2 is away" agent_has "$host" '.cluster.away == ["store-2"]' || exit 1
+done
+: >"$WORK/collected"
+ask 1 $((AWAY * 20)) 20 >"$WORK/slow" || fail "no answers"
+must "$NAMED"
+sleep $((AWAY > SECONDS - stopped ? AWAY - SECONDS + stopped : 0)) # the rest of AWAY
+running="1 2 3"
+start_agent 2 && wait_agent 2 || exit 1
+wait_for 60 haproxy-1 "that all servers write into their rings" are_warm || exit 1
+: >"$WORK/collected"
+ask 1 200 20 >"$WORK/slow" || fail "no answers"
+must "$WHOLE"
