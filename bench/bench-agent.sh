@@ -243,7 +243,7 @@ run_storm() {
         storm=$(field odd.cpu_us <"$WORK/load-$host.log")
         say "storm_cpu_$host" "$storm" "$calm" "$(awk "BEGIN { print $storm / $calm }")"
     done
-    made=$("$PYTHON" "$hosts_parts/fits.py" "$WORK/load" "$HOSTS")
+    made=$(field fitting <<<"$result")
     say storm_made "$made"
     say storm_read "$(total alarms)"
     say storm_dropped "$(total alarms_held_back)"

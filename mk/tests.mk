@@ -45,14 +45,13 @@ $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
 # the load of Kafka and workers
-scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce $(BUILD)/tests/scale/slow.so)
+scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce $(BUILD)/tests/scale/ahead.so)
 scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)
-$(scale_obj) $(call obj,tests/scale/slow.c): flags = -D_GNU_SOURCE -Itests $(call pkg_cflags,rdkafka)
+$(scale_obj) $(call obj,tests/scale/ahead.c): flags = -D_GNU_SOURCE -Itests $(call pkg_cflags,rdkafka)
 $(BUILD)/tests/scale/produce: $(scale_obj)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
-# finds librdkafka in the program that it is loaded into
-$(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
+$(BUILD)/tests/scale/ahead.so: $(call obj,tests/scale/ahead.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
 load_writers := $(BUILD)/tests/live/writer $(BUILD)/tests/agent/parts/mutate

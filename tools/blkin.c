@@ -80,7 +80,7 @@ int main(int argc, char *argv[])
 
     setlocale(LC_CTYPE, ""); /* not LC_NUMERIC: numbers have decimal points */
     sampler_register();
-    if (job_is_done(argc, argv, jobs, &status))
+    if (job_run_in_child(argc, argv, jobs, &status))
         return status;
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(given, short_name(&commands[i])) != 0)

@@ -331,8 +331,8 @@ bool statistics_add_rest(struct statistics *statistics, const struct trace_model
     return true;
 }
 
-/* Rows that are found before the first of them is changed: the lookups bring all of them into the
- * cache. */
+/* The number of rows that are looked up before the first one is changed: the lookups bring them
+ * into the CPU's cache. */
 #define ROWS_AHEAD 16U
 
 bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked)

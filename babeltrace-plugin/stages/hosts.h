@@ -10,8 +10,8 @@
  * The name identifies a host, because metrics and spans may come from different sessions. A span's
  * host is the value of its first tag "lttng.host", which the assembler adds.
  *
- * Memory is bounded: samples without room are counted, and spans go on early. The stage takes them
- * from the host that was first to wait. Waiting is in trace time. No decision depends on seeds or
+ * Memory is bounded: samples without room are counted, and spans go on early, first those of the
+ * host that was first to wait. Waiting is in trace time. No decision depends on seeds or
  * addresses: the same trace read again gives the same spans in the same order. Not thread-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -22,8 +22,9 @@ import time
 import unittest
 import urllib.request
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+sys.path[:0] = [os.environ["SRC"] + "/tests", os.environ["SRC"] + "/tests/otlp"]
 from common import ENVIRONMENT, LIMIT_S, ask, free_port, pause, wait_until  # noqa: E402
+from parts import request, span  # noqa: E402
 from server import Server  # noqa: E402
 
 BUILD, SRC = os.environ["BUILD"], os.environ["SRC"]
@@ -221,9 +222,7 @@ class Shares(unittest.TestCase):
 
         def flood():
             while not ends.is_set():
-                spans = b"".join(field(2, field(1, os.urandom(16)) + field(2, os.urandom(8)) + field(5, b"failed") +
-                                       field(15, b"\x18\x02")) for _ in range(1000))
-                self.post(field(1, field(2, spans)))
+                self.post(request([span(random.getrandbits(128), 1, name="failed", error=True) for _ in range(1000)]))
         thread = threading.Thread(target=flood)
         thread.start()
         self.addCleanup(thread.join)
@@ -273,17 +272,6 @@ class Shares(unittest.TestCase):
                 struct.pack_into("<q", ahead, 0, hours * HOUR_NS)
             self.check("the clock is set back", meanwhile=lambda number: set_clock(-1) if number == TRACES // 2 else None)
             self.check("a program that starts then", self.requests(ATTACKER, "*>15ms, max=1000/s"))
-
-
-def varint(n):
-    out = b""
-    while n >= 128:
-        out, n = out + bytes([n & 127 | 128]), n >> 7
-    return out + bytes([n])
-
-
-def field(number, value):
-    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 if __name__ == "__main__":

@@ -66,27 +66,20 @@ names() {
     fail "$what: expected $id: ...$text..., and what mends it"
 }
 
-# has ID TEXT WHAT [ARGUMENT...]: this check must be among the bad ones
-has() {
-    local id=$1 text=$2 what=$3
-    shift 3
+# among LEVEL ID TEXT WHAT [ARGUMENT...]: this check must be among those of this level
+among() {
+    local level=$1 id=$2 text=$3 what=$4
+    shift 4
     doctor "$@"
     cases=$((cases + 1))
-    [[ $status -eq 1 && $(said "$id" bad) == *"$text"* ]] && return
+    [[ $(said "$id" "$level") == *"$text"* && ($level != bad || $status -eq 1) ]] && return
     show_doctor
-    fail "$what: expected: $id: ...$text..."
+    fail "$what: expected: $level: $id: ...$text..."
 }
 
-# notes ID TEXT WHAT [ARGUMENT...]: this check must be a note
-notes() {
-    local id=$1 text=$2 what=$3
-    shift 3
-    doctor "$@"
-    cases=$((cases + 1))
-    [[ $(said "$id" note) == *"$text"* ]] && return
-    show_doctor
-    fail "$what: expected a note: $id: ...$text..."
-}
+# has, notes ID TEXT WHAT [ARGUMENT...]: this check must be among the bad ones, or a note
+has() { among bad "$@"; }
+notes() { among note "$@"; }
 
 collector_port() {
     sed -n 's/.*listening on 127.0.0.1://p' "$WORK/collector.log" | grep .

@@ -64,28 +64,22 @@ class DebugTest(unittest.TestCase):
             found = self.says("note", f"a file that is deleted: {path}", file)
             self.assertIn("2>>FILE", found["mend"])
 
-    def test_nowhere(self):
-        self.says("note", "nowhere, as its standard error is /dev/null", subprocess.DEVNULL)
-        self.says("note", "nowhere, as its standard error is closed", "closed")
-
-    def test_terminal(self):
-        ours, theirs = pty.openpty()
-        self.says("ok", f"the terminal {os.ttyname(theirs)}", theirs)
-        os.close(ours)
-        os.close(theirs)
-
-    def test_pipe(self):
-        ours, theirs = os.pipe()
-        self.says("ok", "the pipe that is its standard error", theirs)
-        os.close(ours)
-        os.close(theirs)
-
-    def test_sockets(self):
-        for pair, words in ((socket.socketpair(), "the unix socket that is its standard error"),
-                            (tcp(), "syslog (facility daemon)")):
-            self.says("ok", words, pair[1])
-            for one in pair:
-                one.close()
+    def test_others(self):
+        """Standard errors that are no files. The last is a client's connection, as inetd gives one."""
+        terminal, pipe, local, inet = pty.openpty(), os.pipe(), socket.socketpair(), tcp()
+        for error, level, words in (
+                (subprocess.DEVNULL, "note", "nowhere, as its standard error is /dev/null"),
+                ("closed", "note", "nowhere, as its standard error is closed"),
+                (terminal[1], "ok", f"the terminal {os.ttyname(terminal[1])}"),
+                (pipe[1], "ok", "the pipe that is its standard error"),
+                (local[1], "ok", "the unix socket that is its standard error"),
+                (inet[1], "ok", "syslog (facility daemon)")):
+            with self.subTest(words):
+                self.says(level, words, error)
+        for end in (*terminal, *pipe):
+            os.close(end)
+        for end in (*local, *inet):
+            end.close()
 
     def test_client(self):
         """A unix socket from which requests are read is a client, not a log."""

@@ -54,7 +54,7 @@ else
     echo "not tested: CTF 2: LTTng before 2.16, or babeltrace2 before 2.1"
 fi
 
-# Zipkin takes late spans under the client's id as a part of a server's half, too. They change no dependency.
+# Late spans of a server's half have the client's id. Zipkin adds them to that half, and they change no dependency.
 start_collector "$ZIPKIN_URL/api/v2/spans" "$BUILD/tests/plugin/traces/original-late"
 wait_part collector 60 || {
     show_log collector

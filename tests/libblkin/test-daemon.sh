@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sessions that start later see a process that has become a daemon at once, under its own pid. This needs no
+# A process becomes a daemon. Sessions that start later record the daemon at once, under its own pid. This needs no
 # LD_PRELOAD, and does not deadlock with a preloaded liblttng-ust-fork.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -26,7 +26,7 @@ records() {
     wait_for 10 - "the daemon's end" is_gone "$pid" || exit 1
     lttng destroy "$name" >/dev/null || fail "$name: lttng destroy"
     events=$(babeltrace2 "$WORK/$name" | grep -c "vpid = $pid\b")
-    [ "$events" = 20 ] || fail "$name: $events of 20 events bear the daemon's pid"
+    [ "$events" = 20 ] || fail "$name: $events of 20 events have the daemon's pid"
 }
 
 start_sessiond || exit 1

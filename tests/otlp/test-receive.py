@@ -21,6 +21,13 @@ from parts import LocalConnection, Taker, attribute, otlp, post, request, span, 
 MANY = 1 << 62  # later than any time
 
 
+def field(number, data):
+    length, head = len(data), bytes([number << 3 | 2])
+    while length >= 128:
+        head, length = head + bytes([length % 128 + 128]), length // 128
+    return head + bytes([length]) + data
+
+
 class Receive(unittest.TestCase):
 
     def test_spans_are_taken(self):
@@ -139,12 +146,6 @@ class Receive(unittest.TestCase):
             chance.shuffle(parts)
             return b"".join(parts)
 
-        def field(number, data):
-            length, head = len(data), bytes([number << 3 | 2])
-            while length >= 128:
-                head, length = head + bytes([length % 128 + 128]), length // 128
-            return head + bytes([length]) + data
-
         with Taker(rules="slow-*:x*>50ms, error, max=100000/s") as taker:
             connection = taker.connect()
             for number in range(1, 301):
@@ -252,12 +253,6 @@ class Receive(unittest.TestCase):
         spans = b"".join(b"\x12\x1c" + span(1, i).SerializeToString()[:28] for i in range(1, 100001))
         self.assertEqual(spans[:2], b"\x12\x1c")
         scopes = b"".join(b"\x12\x27\x0a\x07\x0a\x05%05d" % i + spans[30 * i:30 * i + 30] for i in range(100000))
-
-        def field(number, data):
-            length, head = len(data), bytes([number << 3 | 2])
-            while length >= 128:
-                head, length = head + bytes([length % 128 + 128]), length // 128
-            return head + bytes([length]) + data
 
         def resource(size):
             return otlp.CLASSES["Resource"](attributes=[attribute("k", "x" * size)]).SerializeToString()

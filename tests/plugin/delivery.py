@@ -17,7 +17,7 @@ OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropp
 FORMAT = []  # arguments of the driver; test-otlp-http.py sets other ones
 
 
-# Only these steps need that an open batch is sent without a flush.
+# Only these steps wait for an open batch that no flush sends.
 WAITING = "wait:", "add-until:", "requests:", "settled:", "told"
 
 
@@ -25,8 +25,8 @@ class Run:
     """The output of a run of the driver."""
 
     def __init__(self, target, *steps, when=(), env=None, **options):
-        """target: a collector or a URL. when: (words, function): called when the driver first prints the words. No busy
-        machine divides a batch, except in a test that waits for one that is not full."""
+        """target: a collector or a URL. when: (words, function): the function is called when the driver first prints the
+        words. The batch time-out is long, so that a busy machine does not divide a batch. Steps of WAITING need the usual one."""
         if not any(step.startswith(WAITING) for step in steps):
             options.setdefault("batch_timeout_ms", 60000)
         args = [DRIVER, "endpoint=" + (target if isinstance(target, str) else target.url), *FORMAT,
@@ -96,13 +96,13 @@ def away():
 
 
 def case(collector_options, steps, requests_seen=None, **options):
-    """A scenario of a collector with these options, None: nobody is there; steps has blanks between."""
+    """Runs steps, separated by blanks, with a collector with these options. None: there is no collector."""
     if collector_options is None:
         settles(away(), *steps.split(), require_collector="no", **options)
         return
     with Collector(**collector_options) as collector:
         run = settles(collector, *steps.split(), **options)
-        expect(len(set(collector.accepted)) >= run.accepted, "some were not taken: " + run.explain())
+        expect(len(set(collector.accepted)) >= run.accepted, "the collector lacks spans: " + run.explain())
         expect(requests_seen in (None, len(collector.requests)), "%d requests" % len(collector.requests))
 
 

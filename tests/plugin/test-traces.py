@@ -3,7 +3,7 @@
 traces/NAME.expected. Where babeltrace2 itself reports less since 2.1, those of NAME.expected-2.1.
 
 test-traces.py           all of them
-test-traces.py --write   writes traces/*.expected again: read the difference
+test-traces.py --write   writes traces/*.expected again: read the diff
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -101,7 +101,7 @@ def check(name, *options):
 
 
 def check_clock_offset():
-    """--clock-offset moves all spans by its value: a difference from the first event on is no step of the wall clock."""
+    """--clock-offset moves all spans by its value. An offset from the first event on is no step of the wall clock."""
     def starts(*options, parameters=""):
         said = result("packed", *options, parameters=parameters)
         return [json.loads(line)["timestamp"] for line in said.splitlines() if line.startswith("{")]

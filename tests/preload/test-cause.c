@@ -224,7 +224,7 @@ static void test_order(void)
     end_interaction(half);
 }
 
-/* A connected socket is to be written to later: an event loop waits for that. */
+/* An event loop waits until a new connection can be written to. */
 static void test_will_write(void)
 {
     struct interaction *one, *other;
@@ -275,7 +275,7 @@ static void test_prefix(void)
     end_interaction(two);
 }
 
-/* One of them has made a call, it is not known which: so none is certain by elimination. */
+/* One of two requests has made a call, but it is not known which. So none can be ruled out. */
 static void test_guess(void)
 {
     struct interaction *one, *two;
@@ -486,8 +486,8 @@ static void test_elsewhere(void)
     other = elsewhere("GET /0000000002 HTTP/1.1");
     CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", one));
     CHECK(is_elsewhere("GET /0000000002 HTTP/1.1", other));
-    CHECK(is_elsewhere("GET /0000000003 HTTP/1.1", NULL));  /* both are as much alike */
-    one->calls++;                                           /* has its call */
+    CHECK(is_elsewhere("GET /0000000003 HTTP/1.1", NULL));  /* both fit equally well */
+    one->calls++;                                           /* this one has a call */
     CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", other)); /* only a guess */
     one->calls--;
     other->phase = PHASE_OVER;
@@ -495,7 +495,7 @@ static void test_elsewhere(void)
     interaction_release(other);
     own = request("GET /0000000001 HTTP/1.0");
     own->connection = &accepted;
-    CHECK(is_elsewhere("GET /0000000001 HTTP/1.0", one)); /* not of this thread's */
+    CHECK(is_elsewhere("GET /0000000001 HTTP/1.0", one)); /* ignores this thread's requests */
     end_interaction(own);
     one->phase = PHASE_OVER;
     interaction_release(one);

@@ -157,7 +157,7 @@ int main(int argc, char *argv[])
     pid_t keeper;
     int status;
 
-    if (job_is_done(argc, argv, jobs, &status)) /* a service without a fdserver starts one */
+    if (job_run_in_child(argc, argv, jobs, &status)) /* a service without a fdserver starts one */
         return status;
     (void)snprintf(path, sizeof(path), "%s/fdserver.%ld", where ? where : "/tmp", (long)getpid());
     keeper = fork();

@@ -394,7 +394,7 @@ int main(int argc, char *argv[])
     uint64_t seed;
     int status;
 
-    if (job_is_done(argc, argv, jobs, &status)) /* a service without a fdserver starts one */
+    if (job_run_in_child(argc, argv, jobs, &status)) /* a service without a fdserver starts one */
         return status;
     seed = seed_begin();
     if (!prepare())

@@ -26,7 +26,7 @@ from kafka import Failed
 BUILD = pathlib.Path(os.environ["BUILD"])
 BLKIN = BUILD / "bin/blkin"
 PRODUCE = BUILD / "tests/scale/produce"
-SLOW = BUILD / "tests/scale/slow.so"
+AHEAD = BUILD / "tests/scale/ahead.so"
 PARTITIONS = 12
 OUT_PARTITIONS = 4  # of deltas and kept traces
 FOR_SPEED = ["java", "-Xmx1g", "-XX:-UsePerfData"]  # the options of the tests are for a quick start
@@ -84,7 +84,7 @@ class Load:
 class Worker(part.Part):
     """`blkin work`. It keeps its instance name when it is started again."""
 
-    def __init__(self, run, name, cost_us=0, ahead_ms=0, notify="", **keys):
+    def __init__(self, run, name, ahead_ms=0, notify="", **keys):
         self.name = name
         port = free_port()
         self.url = f"http://127.0.0.1:{port}/metrics"
@@ -94,9 +94,8 @@ class Worker(part.Part):
                 "state_dir": run.folder / f"state-{name}", **keys}
         super().__init__(run.folder / f"{name}.log", [BLKIN, "work", *part.options(keys)],
                          BABELTRACE_PLUGIN_PATH=str(BUILD / "plugins"), NOTIFY_SOCKET=str(notify))
-        if cost_us or ahead_ms:
-            self.environment.update(LD_PRELOAD=str(SLOW), SLOW_SPAN_NS=str(int(cost_us * 1000)),
-                                    CLOCK_AHEAD_MS=str(ahead_ms))
+        if ahead_ms:
+            self.environment.update(LD_PRELOAD=str(AHEAD), CLOCK_AHEAD_MS=str(ahead_ms))
         self.kills = self.ends = 0
 
     def keep_up(self):

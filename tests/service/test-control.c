@@ -269,7 +269,7 @@ int main(int argc, char *argv[])
     struct control *control;
     int orphan, status;
 
-    if (job_is_done(argc, argv, jobs, &status))
+    if (job_run_in_child(argc, argv, jobs, &status))
         return status;
     snprintf(folder, sizeof(folder), "%s/u/b/control", getenv("TMPDIR"));
     CHECK(!control_ask(folder, "test", "status", &error));

@@ -465,7 +465,7 @@ int main(int argc, char *argv[])
         &fail_job,        &hang_job,         &be_killed_job,    &serve_job,       NULL};
     int status;
 
-    if (job_is_done(argc, argv, jobs, &status))
+    if (job_run_in_child(argc, argv, jobs, &status))
         return status;
     check_run();
     return check_status();

@@ -58,10 +58,9 @@ def firsts(spans, size):
 
 
 def numbered(spans, numbers, what, has_hello=False, size=0):
-    """Returns the number of its request, by the id of each SERVER span. The numbers that each port of a client has
-    sent, or the server has logged, are in order. So are the spans of its connections, one after the other.
-    has_hello: after other requests, as of TLS. size: of a request, if one span may have several: then it has the
-    first one's number."""
+    """Returns the ids of each SERVER span -> the number of its request. numbers: a client's port -> the numbers that it
+    has sent, or that the server has logged, in order. The spans of a port are in the same order. has_hello: other
+    requests come first, such as TLS's. size: the size of a request, if a span may have several: the first one counts."""
     by_port = collections.defaultdict(list)
     for span in spans:
         by_port[span["remoteEndpoint"]["port"]].append(span)
@@ -84,7 +83,7 @@ Parents = collections.namedtuple("Parents", "whole wrong guesses wrong_guesses a
 
 
 def numbered_by_files(spans, service):
-    """The same for a server that has read a file of that number, from a folder "number", for each request."""
+    """As numbered(), for a server that reads the file number/N for request N."""
     found = {}
     for span in spans.servers(service):
         paths = (tag(child, "file.path", "").rpartition("/number/") for child in spans.children(span))
@@ -96,9 +95,9 @@ def numbered_by_files(spans, service):
 
 
 def parents(spans, front, of_front, back, of_back):
-    """Counts the requests through front to back, by numbers of their spans. whole: traces that have both, of the same
-    request. wrong: traces of two different requests, without those that are marked as guesses. Then guesses, linked
-    or not, and the wrong ones among them. The rest is alone."""
+    """Counts the back's spans. whole: below a front's span with the same request number. wrong: with another number.
+    guesses: the parent is marked as a guess, linked or not; wrong_guesses: of these, with another number. alone: no
+    parent."""
     whole = wrong = guesses = wrong_guesses = alone = 0
     for span in spans.servers(back):
         number = of_back[span["traceId"], span["id"]]

@@ -71,7 +71,7 @@ static int job_run_tasks(const struct job *job)
     return 0;
 }
 
-bool job_is_done(int argc, char *argv[], const struct job *const jobs[], int *status)
+bool job_run_in_child(int argc, char *argv[], const struct job *const jobs[], int *status)
 {
     static char service[64]; /* the job "live-reader" logs as "blkin live" */
     const char *name = argc == 3 && strcmp(argv[1], JOB_OPTION) == 0 ? argv[2] : NULL;

@@ -45,10 +45,10 @@ struct job {
 };
 
 /*
- * main() calls this function first. Returns false if this process is no child with a job. If it is,
- * runs the job and sets *status to the exit status. The list of jobs ends with NULL.
+ * main() calls this function first. In a child with a job, runs the job, sets *status to the exit
+ * status, and returns true. The list of jobs ends with NULL.
  */
-bool job_is_done(int argc, char *argv[], const struct job *const jobs[], int *status);
+bool job_run_in_child(int argc, char *argv[], const struct job *const jobs[], int *status);
 
 void job_unblock_end(void);
 

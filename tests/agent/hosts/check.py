@@ -2,14 +2,13 @@
 """Compares the collector's spans with the planted requests. Prints one JSON object, and to standard error a line
 about each trace that is not whole.
 
-    check.py FOLDER HOSTS COLLECTED [--seed N] [--wait SECONDS] [--linger SECONDS] [--after K]
+    check.py FOLDER HOSTS COLLECTED [--seed N] [--wait SECONDS] [--linger SECONDS]
              [--faults FILE] [--storm]
 
 A planted request is complete if each span that its hosts have recorded arrived.
 --wait: waits until all requests are complete or tagged.
 --linger: the agents' time to linger. A trace is late if all its missing spans were recorded later than that after its
 first alarm. (On a busy machine the load falls behind.)
---after: only requests from the K-th on.
 --faults: a file with lines "ns since 1970, fault". A line about a trace has the faults of the 30 s before the
 request's end and of the 30 s after it.
 --storm: caps hold back most requests, which is no failure. The result has those that arrived.
@@ -34,7 +33,6 @@ def parse():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--wait", type=float, default=0)
     parser.add_argument("--linger", type=float, default=1.5)
-    parser.add_argument("--after", type=int, default=0)
     parser.add_argument("--faults")
     parser.add_argument("--storm", action="store_true")
     return parser.parse_args()
@@ -43,8 +41,7 @@ def parse():
 class Trace:
     def __init__(self):
         self.spans = collections.Counter()
-        self.first = self.last = None  # ns since 1970 of a span's arrival
-        self.arrived = {}  # id -> ns
+        self.arrived = {}  # id -> ns since 1970
         self.tags = []  # of spans with "incomplete"
         self.kept = False  # whether a span has the reason
 
@@ -56,7 +53,6 @@ class Collected:
         self.file = open(path, encoding="utf-8")
         self.rest = ""
         self.traces = {}
-        self.others = collections.Counter()  # spans of other services, by service
 
     def read(self):
         *lines, self.rest = (self.rest + self.file.read()).split("\n")
@@ -87,23 +83,19 @@ def is_late(request, trace, linger):
 class Result:
     def __init__(self, arguments, requests, collected):
         self.complete, self.tagged, self.late = [], [], []
-        self.silent, self.partial, self.unmade = [], [], []
+        self.silent, self.partial = [], []
         self.false_tags = 0
         self.not_kept = 0
         self.latencies = []
         for request in requests.values():
-            if request.k >= arguments.after:
-                self.judge(arguments, request, collected.traces.get(request.trace_id))
+            self.judge(arguments, request, collected.traces.get(request.trace_id))
         of_load = f"626c6b696e{arguments.seed:06x}"  # messages about an earlier load do not count
         self.fast = [trace_id for trace_id in collected.traces
                      if trace_id.startswith(of_load) and trace_id not in requests]
         self.doubles = sum(count - 1 for trace in collected.traces.values()
                            for count in trace.spans.values())
-        self.tag_spans = sum(len(trace.tags) for trace in collected.traces.values())
 
     def judge(self, arguments, request, trace):
-        if not request.is_made(arguments.hosts):
-            self.unmade.append(request)
         if request.where not in request.ended:
             return
         wanted = {span_id for host, ids in request.ids.items() if request.ended[host]
@@ -127,11 +119,10 @@ class Result:
     def is_settled(self):
         return not self.partial and not self.late and not self.silent
 
-    def summary(self, arguments, requests):
-        counted = [request for request in requests.values() if request.k >= arguments.after]
+    def summary(self, requests):
         judged = len(self.complete) + len(self.tagged) + len(self.late) + len(self.partial) + len(self.silent)
         return {
-            "planted": len(counted),
+            "planted": len(requests),
             "judged": judged,
             "complete": len(self.complete),
             "complete_share": round(len(self.complete) / judged, 6) if judged else None,
@@ -139,12 +130,13 @@ class Result:
             "late": len(self.late),
             "untagged": len(self.partial),
             "silent": len(self.silent),
-            "unmade": len(self.unmade),
             "false_tags": self.false_tags,
             "without_why": self.not_kept,
             "fast": len(self.fast),
             "doubles": self.doubles,
-            "tag_spans": self.tag_spans,
+            # spans that fit a rule: in a slow or failed request, those of its host and of each calling host
+            "fitting": sum(host <= request.where and ended != 0
+                           for request in requests.values() for host, ended in request.ended.items()),
             "latency_p50": share(self.latencies, 0.5),
             "latency_p99": share(self.latencies, 0.99),
             "latency_max": share(self.latencies, 1),
@@ -201,7 +193,7 @@ def main():
     for trace_id in result.fast[:20]:
         trace = collected.traces[trace_id]
         print(f"fast: {trace_id}: {sum(trace.spans.values())} spans, {trace.tags}", file=sys.stderr)
-    print(json.dumps(result.summary(arguments, requests)))
+    print(json.dumps(result.summary(requests)))
 
 
 main()
