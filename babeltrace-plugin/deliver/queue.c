@@ -457,8 +457,10 @@ static void queue_release(struct span_queue *queue, struct batch *batch)
     }
     batch->next = NULL;
     queue->in_flight_bytes -= batch->buffer.length;
-    if (queue->options.has_spool || queue->is_closed)
+    if (queue->is_closed || queue_goes_to_spool(queue))
         queue_wake(queue);
+    else if (queue->options.has_spool) /* a sender may wait for the spooler's batch */
+        pthread_cond_broadcast(&queue->for_sender);
 }
 
 void queue_finish(struct span_queue *queue, struct batch *batch)

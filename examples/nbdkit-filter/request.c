@@ -146,8 +146,7 @@ int request_trace(nbdkit_next *next, const struct connection *connection,
 
     if (above)
         return trace_layer(above, next, connection, request, err);
-    /* of a filter in between, from a thread of its own, as for read-ahead: no client asked for it
-     */
+    /* a filter in between made this request in its own thread, for example to read ahead */
     if (connection->is_inner)
         return pass_on(next, request, err);
 

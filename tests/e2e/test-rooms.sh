@@ -1,5 +1,5 @@
 #!/bin/bash
-# scripts/rooms finds a wrong include, a wrong call, a circle of files, and a folder that is not listed.
+# scripts/rooms finds a wrong include, a wrong call, a cycle of files, and a folder that is not listed.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# The output of blkin show for a trace, for a broken one, and for a file that is none.
+# The output of blkin show for a trace, for a broken trace, and for a file that is no trace.
 # SPDX-License-Identifier: BSD-2-Clause
 import itertools
 import json

@@ -58,8 +58,6 @@ static void feed_give(struct feed *feed, const struct ring_entry *entry)
     enum decoded decoded = ring_event(entry, &feed->clock, &event);
 
     counts->events++;
-    if (decoded == DECODED)
-        selection_note_time(feed->selection, event.time_ns);
     if (decoded == DECODED && feed_is_of_span(&event) &&
         !selection_wants(feed->selection, event.trace_id_high, event.trace_id, event.time_ns))
         decoded = DECODED_UNWANTED;

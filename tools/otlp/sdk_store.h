@@ -20,9 +20,7 @@
 #include <stdint.h>
 #include <urcu/list.h>
 
-#ifndef SDK_MEMORY_MIN /* the fuzzer has a smaller one */
 #define SDK_MEMORY_MIN (UINT64_C(1) << 20)
-#endif
 
 /* The most bytes of a resource and a scope together, but at most a sixteenth of the memory. */
 #define SDK_ORIGIN_MAX (UINT64_C(64) << 10)
