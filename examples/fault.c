@@ -1,8 +1,4 @@
-/*
- * Faults that can be planted in a daemon of the example storage stack, to be found in its traces.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
 #include "fault.h"
 

@@ -1,8 +1,4 @@
-/*
- * TCP for the example storage stack: addresses, connections and a server with a thread each.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
 #include "net.h"
 

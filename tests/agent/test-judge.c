@@ -56,35 +56,26 @@ static void earlier(void *context, struct asker *asker, const struct wanted *wan
 
 static const struct judge_callbacks callbacks = {judged, left, listed, earlier, NULL};
 
-/* Returns a request of this host for the traces first to last. The hosts are "a" (this one) and
+/* This host wants the traces first to last, which began then. The hosts are "a" (this one) and
  * "b". */
-static void ask(struct judge *judge, const char *id, int64_t at_ns, uint64_t first, uint64_t last,
-                const char *name)
+static void ask_from(struct judge *judge, const char *id, int64_t at_ns, int64_t begin_ns,
+                     uint64_t first, uint64_t last, const char *name)
 {
     struct request *request = request_new(id, "a");
     json_t *hosts = json_pack("[s, s]", "a", "b");
 
     request->at_ns = at_ns;
     for (uint64_t low = first; low <= last; low++)
-        (void)request_add(request, (struct trace_id){0, low}, 1000, "rule");
+        (void)request_add(request, (struct trace_id){0, low}, begin_ns, "rule");
     CHECK(judge_ask(judge, request, hosts, name, 100));
     requests_free(request);
     json_decref(hosts);
 }
 
-/* Asks for traces whose begin is known. */
-static void ask_from(struct judge *judge, int64_t at_ns, int64_t begin_ns, uint64_t first,
-                     uint64_t last)
+static void ask(struct judge *judge, const char *id, int64_t at_ns, uint64_t first, uint64_t last,
+                const char *name)
 {
-    struct request *request = request_new("r1", "a");
-    json_t *hosts = json_pack("[s, s]", "a", "b");
-
-    request->at_ns = at_ns;
-    for (uint64_t low = first; low <= last; low++)
-        (void)request_add(request, (struct trace_id){0, low}, begin_ns, "rule");
-    CHECK(judge_ask(judge, request, hosts, NULL, 100));
-    requests_free(request);
-    json_decref(hosts);
+    ask_from(judge, id, at_ns, 1000, first, last, name);
 }
 
 static void answer(struct judge *judge, const char *text)
@@ -170,7 +161,7 @@ TEST(test_earlier)
                        "\"begin\": 700000000}";
     char text[512];
 
-    ask_from(judge, at_ns, 900000000, 1, 3);
+    ask_from(judge, "r1", at_ns, 900000000, 1, 3, NULL);
     answer(judge,
            REACH("a", "101",
                  TRACE("1", "10", "20") ", " TRACE("2", "11", "11") ", " TRACE("3", "12", "22")));

@@ -28,8 +28,10 @@ void __wrap_sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *
 
     CHECK(!memory);
     wanted->spans = 0;
-    for (; wanted->trace_id == id.low && wanted->after < come; wanted->after++, wanted->spans++)
-        call(context, &origin, &span);
+    for (; wanted->trace_id == id.low && wanted->after < come; wanted->after++, wanted->spans++) {
+        if (call)
+            call(context, &origin, &span);
+    }
 }
 
 const struct sdk_memory *__wrap_otlp_in_memory(const struct otlp_in *in);

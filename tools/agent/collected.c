@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collected.h"
 
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/totals.h"
@@ -327,20 +328,6 @@ json_t *collected_copy(const struct collected *collected, const json_t *found)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Reads the id of this boot; "": the file cannot be read. */
-static void collected_read_boot_id(char id[64])
-{
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-    id[0] = '\0';
-    if (!file)
-        return;
-    if (!fgets(id, 64, file))
-        id[0] = '\0';
-    id[strcspn(id, "\n")] = '\0';
-    (void)fclose(file);
-}
-
 /* Returns the trace's line of the file; NULL: out of memory. */
 static char *collected_line(const struct collected_trace *trace)
 {
@@ -394,10 +381,10 @@ static bool collected_print_all(FILE *file, struct collected *collected, uint64_
 {
     struct collected_trace *trace;
     const char *comma = "";
-    char boot[64];
+    char boot[BOOT_ID_MAX];
 
     collected->waits = false;
-    collected_read_boot_id(boot);
+    boot_id_read(boot);
     (void)fprintf(file, "{\"boot\": \"%s\", \"forgotten\": %" PRId64 ", \"traces\": [", boot,
                   collected->forgotten_mono_ns);
     table_for_each(trace, &collected->traces, in_table)
@@ -458,11 +445,11 @@ void collected_load(struct collected *collected, const char *path)
 {
     json_t *json = json_read(path);
     const json_t *trace, *window;
-    char now[64];
+    char now[BOOT_ID_MAX];
     bool is_same;
     size_t i;
 
-    collected_read_boot_id(now);
+    boot_id_read(now);
     is_same = strcmp(text_in(json, "boot"), now) == 0;
     if (is_same)
         collected->forgotten_mono_ns = number_in(json, "forgotten");
