@@ -51,7 +51,7 @@ static bool statistics_write(const struct pipeline_statistics *statistics, struc
     return is_written;
 }
 
-/* The system's clock sets the time of PATH.asked. */
+/* Compares with the system's clock, because the file system sets the time of PATH.asked by it. */
 static void statistics_look_at_file(struct pipeline_statistics *statistics, int64_t now_ms)
 {
     struct stat asked;
@@ -426,7 +426,7 @@ static void use_rule_event(void *context, const struct event *event)
     pairing_take(pipeline->rules, event);
 }
 
-/* The spans of rules are in no trace that the caller has chosen. */
+/* Opens no rules if the caller chooses traces: spans of rules are in other traces. */
 static bool open_rules(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     struct rules *rules;
@@ -494,7 +494,7 @@ static bool open_tail(struct pipeline *pipeline, const struct params *params, st
     return pipeline_append(pipeline, pipeline->tail, error);
 }
 
-/* In the order of the chain. */
+/* Opens the stages in the order of the chain. */
 static bool open_stages(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     error->text[0] = '\0';

@@ -43,8 +43,6 @@ small_spans := $(wildcard babeltrace-plugin/spans/*.c)
 $(call fuzz_both,fuzz-assembler fuzz-packed fuzz-rules): fuzz_own = $(small_spans)
 $(call fuzz_both,fuzz-assembler fuzz-packed fuzz-rules): fuzz_flags = \
 	-DRECENT_SLOTS=16 -DRECENT_SHARED_SLOTS=16 -DSEQUENCE_SLOTS=16 -DOPEN_SAME_IDS_MAX=4
-$(call fuzz_both,fuzz-sdk-store): fuzz_own = tools/otlp/sdk_store.c
-$(call fuzz_both,fuzz-sdk-store): fuzz_flags = '-DSDK_MEMORY_MIN=UINT64_C(4096)'
 # with a clock of the fuzzer's own
 $(call fuzz_both,fuzz-queue): fuzz_own = $(addprefix babeltrace-plugin/deliver/,queue.c batch.c)
 $(call fuzz_both,fuzz-queue): fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \

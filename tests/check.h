@@ -41,6 +41,24 @@ static inline int check_status(void)
     return check_failures ? 1 : 0;
 }
 
+/* A test of a program that has several, each for another first argument. */
+struct check_mode {
+    const char *name;
+    void (*run)(void);
+};
+
+/* Runs the mode of that name; the list ends without a name. Returns the program's status. */
+static inline int check_run_mode(const struct check_mode *modes, const char *name)
+{
+    for (; modes->name; modes++) {
+        if (name && strcmp(modes->name, name) == 0) {
+            modes->run();
+            return check_status();
+        }
+    }
+    return 2;
+}
+
 static void (*check_tests[64])(void);
 static unsigned check_test_count;
 

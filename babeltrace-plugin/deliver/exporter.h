@@ -105,7 +105,7 @@ void exporter_flush(struct exporter *exporter);
  */
 bool exporter_close(struct exporter *exporter, struct error *error);
 
-/* Returns the number of first spans that all have an outcome. */
+/* Returns a number N: the first N spans all have an outcome. */
 uint64_t exporter_settled(struct exporter *exporter);
 
 struct exporter_counts exporter_counts(struct exporter *exporter);

@@ -102,8 +102,8 @@ static int pass_on_within(struct blkin_span *span, nbdkit_next *next, const stru
     return pass_on(next, request, err);
 }
 
-/* The span stays the current one: if this filter is also below, on this thread, its step is within
- * this one. */
+/* Makes a step. The span stays the current one: if this filter is also below, on this thread,
+ * its step is inside this step. */
 static int trace_step(struct blkin_span *span, nbdkit_next *next, const struct request *request,
                       int *err)
 {
@@ -146,8 +146,7 @@ int request_trace(nbdkit_next *next, const struct connection *connection,
 
     if (above)
         return trace_layer(above, next, connection, request, err);
-    /* of a filter in between, from a thread of its own, as for read-ahead: no client asked for it
-     */
+    /* a filter in between made this request in its own thread, for example to read ahead */
     if (connection->is_inner)
         return pass_on(next, request, err);
 

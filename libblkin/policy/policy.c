@@ -44,8 +44,8 @@ int blkin_policy_set(struct blkin_policy_source *source, const char *text)
     return wrong ? -EINVAL : 0;
 }
 
-/* If another thread of the parent was writing a policy, that is not current in the child, and the
- * next policy overwrites its slot. */
+/* If another thread of the parent was writing a policy, that policy is not current in the child,
+ * and the next one overwrites its slot. */
 void blkin_policy_after_fork(struct blkin_policy_source *source)
 {
     (void)pthread_mutex_init(&source->lock, NULL);

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The agent crashes twice at one place: the third one skips that place, counts it and says so. A trace that two agents
-# have looked for is incomplete. With send = all, records of the rings are skipped. One crash or a kill skips nothing.
+# The agent crashes twice at one position: the third agent skips that position, counts it and logs it. A trace that two
+# crashed agents have looked for is incomplete. With send = all, records of the rings are skipped. One crash or a kill
+# skips nothing.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/agent/recording.sh

@@ -1,5 +1,5 @@
 #!/bin/bash
-# An agent that ends answers other hosts before: it reads and answers a request that came just before the end.
+# Before an agent ends, it answers the other hosts, also a request that came just before.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u

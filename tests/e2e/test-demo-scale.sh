@@ -10,7 +10,7 @@ set -u
 jars=$("$SRC/scripts/fetch-kafka" 2>&1) || skip "no Kafka: $(tail -n 1 <<<"$jars")"
 grep -q librdkafka.so "$BUILD/bin/blkin" || skip "this build is without librdkafka"
 
-# apart from this test, in namespaces of its own; the mark identifies its processes
+# in other namespaces than this test; the mark identifies the demo's processes
 demo=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED SCALE=1 DEMO_MARK=$$ "$SRC/scripts/demo")
 none_left() {
     ! grep -lzs "^DEMO_MARK=$$\$" /proc/[0-9]*/environ >/dev/null

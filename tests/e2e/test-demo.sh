@@ -6,7 +6,7 @@ set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
-# As "make demo" runs it: apart from this test, in namespaces of its own. The mark is to find its processes by.
+# The demo runs as by "make demo", in other namespaces than this test. The mark identifies its processes.
 apart=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED DEMO_MARK=$$)
 demo=("${apart[@]}" "$SRC/scripts/demo")
 # alone at the build folder, which another test may be about to install from

@@ -152,7 +152,10 @@ static void put_text_alone(FILE *file, struct fuzz *source)
                                         "(1000000000x6100000000x)20000000",
                                         "(1000000000x(1000000000y",
                                         "D4000000000000real",
-                                        "-"};
+                                        "-",
+                                        "disk",
+                                        "system.disk.io_time:ns:c system.memory.limit:By:g",
+                                        "300000000 18446744073709551615"};
     const uint64_t choice = take(source, 1);
     struct text text = choice < 176 ? text_of(texts[choice % (sizeof(texts) / sizeof(texts[0]))])
                                     : take_bytes(source, choice % 64);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks blkin:metric as babeltrace2 prints it: one event a line on the standard input.
 
-usage: check_metrics.py GROUP...   the groups of which each must come more than once
+usage: check_metrics.py GROUP...   each of these groups must come more than once
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -37,7 +37,7 @@ static int high_descriptor(void)
 
 /* ---- no agent ---- */
 
-static void no_folder(void)
+SCENARIO(no_folder)
 {
     setenv(RING_VARIABLE, "/nowhere/at/all", 1);
     record();
@@ -45,7 +45,7 @@ static void no_folder(void)
     CHECK(ring_find_state() == RING_NEVER);
 }
 
-static void none(void)
+SCENARIO(none)
 {
     setenv(RING_VARIABLE, "none", 1);
     agent_start(&agent, &memory);
@@ -56,7 +56,7 @@ static void none(void)
 }
 
 /* Before the rings come, the API is active, but does not record. */
-static void late(void)
+SCENARIO(late)
 {
     struct blkin_span span;
 
@@ -74,7 +74,7 @@ static void late(void)
 }
 
 /* A thread that makes spans without a pause does not look each time, but finds the rings. */
-static void busy(void)
+SCENARIO(busy)
 {
     for (unsigned i = 0; i < 100000; i++)
         record();
@@ -88,7 +88,7 @@ static void busy(void)
 }
 
 /* The socket exists, and nobody listens. */
-static void refused(void)
+SCENARIO(refused)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -106,7 +106,7 @@ static void refused(void)
 
 /* The agent accepts, and never answers. The descriptor is closed meanwhile. A blocking call would
  * hang. */
-static void silent(void)
+SCENARIO(silent)
 {
     bool is_closed = false;
 
@@ -126,7 +126,7 @@ static void silent(void)
 }
 
 /* Nobody accepts, and the backlog is full: a blocking connect() would hang. */
-static void backlog(void)
+SCENARIO(backlog)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -147,7 +147,7 @@ static void backlog(void)
 }
 
 /* The program closes all descriptors, and opens its own one with the same number. */
-static void closed(void)
+SCENARIO(closed)
 {
     struct stat status;
     int found;
@@ -164,7 +164,7 @@ static void closed(void)
 }
 
 /* A child uses the parent's rings. */
-static void forked(void)
+SCENARIO(forked)
 {
     int status = -1;
     pid_t pid;
@@ -181,7 +181,7 @@ static void forked(void)
 }
 
 /* The agent sends an invalid memory. */
-static void wrong(void)
+SCENARIO(wrong)
 {
     memory.head->mark++;
     agent_start(&agent, &memory);
@@ -195,7 +195,7 @@ static void wrong(void)
 
 /* The agent leaves the given memory before the program looks. The program asks again soon, not only
  * with the periodic work a second later. */
-static void left_at_once(void)
+SCENARIO(left_at_once)
 {
     uint64_t begin_ns;
 
@@ -223,7 +223,7 @@ static void records_elsewhere(void)
 }
 
 /* A program that cannot reach the agent, as in another root folder, keeps a replaced memory. */
-static void replaced(void)
+SCENARIO(replaced)
 {
     unsigned before;
 
@@ -251,7 +251,7 @@ static int64_t now_ms(void)
 /* A program that overwrites its oldest records goes to the larger memory at once. The periodic work
  * is due only a second after the last process event. On a busy machine, an attempt may take longer.
  */
-static void replaced_while_fast(void)
+SCENARIO(replaced_while_fast)
 {
     struct rings *from = &memory, *to = &other, *next;
     bool is_early = false;
@@ -280,7 +280,7 @@ static void replaced_while_fast(void)
     agent_stop(&agent);
 }
 
-static void exchanged(void)
+SCENARIO(exchanged)
 {
     agent_start(&agent, &memory);
     RECORD_UNTIL(spans(&memory) > 0);
@@ -294,7 +294,7 @@ static void exchanged(void)
 
 /* A memory that comes again is mapped at the same address, so that a program that outlives agents
  * uses no more memory. */
-static void again(void)
+SCENARIO(again)
 {
     const struct ring_map *first;
     unsigned before;
@@ -316,7 +316,7 @@ static void again(void)
 
 /* Nobody has read for a long time: the program asks, and gets the same memory, which it uses
  * meanwhile. */
-static void quiet(void)
+SCENARIO(quiet)
 {
     const struct ring_map *first;
     bool is_kept = true;
@@ -333,7 +333,7 @@ static void quiet(void)
     agent_stop(&agent);
 }
 
-static void left(void)
+SCENARIO(left)
 {
     agent_start(&agent, &memory);
     RECORD_UNTIL(spans(&memory) > 0);
@@ -345,7 +345,7 @@ static void left(void)
 
 /* ---- another user ---- */
 
-static void user(void)
+SCENARIO(user)
 {
     if (geteuid() != 0)
         return;
@@ -362,7 +362,7 @@ static void user(void)
 
 /* A server takes its clients' user for a while, and keeps its memory. It asks for a new memory
  * under its own user, or after a long time. */
-static void user_for_a_while(void)
+SCENARIO(user_for_a_while)
 {
     unsigned before, asked;
     uint64_t since_ns;
@@ -398,7 +398,7 @@ static void user_for_a_while(void)
 }
 
 /* The program may not connect: it does not record, and does not write to the old memory. */
-static void user_without(void)
+SCENARIO(user_without)
 {
     if (geteuid() != 0)
         return;
@@ -412,7 +412,7 @@ static void user_without(void)
 }
 
 /* The program has a root folder of its own, without the socket. */
-static void another_root(void)
+SCENARIO(another_root)
 {
     if (geteuid() != 0)
         return;
@@ -432,7 +432,7 @@ static void another_root(void)
 
 /* A child that inherits a memory without an agent gets another one with its first look, if the
  * agent is fast enough. */
-static void forked_from_left(void)
+SCENARIO(forked_from_left)
 {
     unsigned found = 0;
     int status;
@@ -454,7 +454,7 @@ static void forked_from_left(void)
 }
 
 /* The agent's first answer comes after the program has stopped waiting. */
-static void another_root_of_a_busy_agent(void)
+SCENARIO(another_root_of_a_busy_agent)
 {
     if (geteuid() != 0)
         return;
@@ -473,9 +473,9 @@ static void another_root_of_a_busy_agent(void)
     agent_stop(&agent);
 }
 
-#ifndef __SANITIZE_ADDRESS__
+#ifndef __SANITIZE_ADDRESS__ /* which itself needs more address space than that */
 /* Rings must not use up a program's address space. */
-static void narrow(void)
+SCENARIO(narrow)
 {
     const struct rlimit little = {3 * memory.bytes, 3 * memory.bytes};
 
@@ -491,31 +491,5 @@ int main(void)
 {
     (void)close_range(LOWEST, HIGHEST, 0); /* descriptors of the shell that runs tests */
     setenv("BLKIN_LTTNG", "no", 1);
-    RUN(no_folder);
-    RUN(none);
-    RUN(late);
-    RUN(busy);
-    RUN(refused);
-    RUN(silent);
-    RUN(backlog);
-    RUN(closed);
-    RUN(forked);
-    RUN(forked_from_left);
-    RUN(wrong);
-    RUN(left_at_once);
-    RUN(replaced);
-    RUN(replaced_while_fast);
-    RUN(exchanged);
-    RUN(again);
-    RUN(quiet);
-    RUN(left);
-    RUN(user);
-    RUN(user_for_a_while);
-    RUN(user_without);
-    RUN(another_root);
-    RUN(another_root_of_a_busy_agent);
-#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer itself needs more address space than that */
-    RUN(narrow);
-#endif
-    return scenarios_wait();
+    return scenarios_play();
 }

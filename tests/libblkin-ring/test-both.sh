@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# LTTng and the agent's rings at once: each gets the events that it records, and a ring does not turn on streaming.
+# LTTng and the agent's rings at once: each gets its own events. Streaming for LTTng does not begin because of a ring.
 # Two readers agree on the contents of the rings; one of them is written from doc/format.md.
 #
 # SPDX-License-Identifier: BSD-2-Clause

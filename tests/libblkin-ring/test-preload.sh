@@ -130,16 +130,3 @@ touch "$WORK/doctor/go"
 wait $client || fail "the client: status $?"
 served server
 agent_found doctor 20 40 2
-
-# the folder of the socket exists without a socket: LTTng has the requests
-mkdir "$WORK/nobody"
-export BLKIN_RINGS=$WORK/nobody/socket
-unset BLKIN_LTTNG
-start_sessiond || exit 1
-session lttng blkin:span
-serves server 7705 epoll 5
-traced client "$programs/request" 7705 5 2000 || fail "the client: status $?"
-served server
-recorded lttng
-spans=$(grep -c ' blkin:span:' "$WORK/lttng.events")
-((spans >= 15000 && spans <= 20000)) || fail "LTTng has $spans spans of 10000 requests of both sides"

@@ -69,7 +69,7 @@ static struct newest find_newest(unsigned event)
 }
 
 /* Stays on one CPU, so that the newest record of a ring is the newest of all. */
-static void stay_on_one_cpu(void)
+TEST(stay_on_one_cpu)
 {
     cpu_set_t set;
 
@@ -81,7 +81,7 @@ static void stay_on_one_cpu(void)
 /* ---- each kind of event ---- */
 
 /* The agent answers while the library loads, or soon after. */
-static void test_first(void)
+TEST(test_first)
 {
     blkin_init();
     WORK_UNTIL(spans() > 0, record_span_called("first"));
@@ -89,7 +89,7 @@ static void test_first(void)
     CHECK(rings_count(&memory, BLKIN_EVENT_PROCESS) <= 1);
 }
 
-static void test_span(void)
+TEST(test_span)
 {
     const unsigned before = spans();
     struct blkin_span span, child;
@@ -107,7 +107,7 @@ static void test_span(void)
     CHECK(newest.payload[newest.length - 1] == '\0');
 }
 
-static void test_packed_span(void)
+TEST(test_packed_span)
 {
     const unsigned before = spans();
     const uint64_t now = blkin_now();
@@ -125,7 +125,7 @@ static void test_packed_span(void)
 }
 
 /* The longest name and address of a span's service; longer ones are cut. */
-static void test_longest_service(void)
+TEST(test_longest_service)
 {
     char name[101], ip[101];
     struct blkin_span span;
@@ -143,65 +143,60 @@ static void test_longest_service(void)
     CHECK(memcmp(service, name, 72) == 0 && service[72] == '\0' && service[-1] == '\0');
 }
 
-static void test_original(void)
+/* Returns the texts of the newest record of this type, behind *head; checks their length. */
+static const char *find_original(int type, struct ring_original *head, size_t texts)
+{
+    static struct newest newest;
+
+    newest = find_newest(RING_ORIGINAL + (unsigned)type);
+    memcpy(head, newest.payload, sizeof(*head));
+    CHECK(newest.length == sizeof(*head) + texts);
+    return newest.payload + sizeof(*head);
+}
+
+#define OF_OSD "op\0osd.12\0" /* split, because 10 would be a part of \\0 */ "10.0.0.1\0"
+#define IS_ORIGINAL(type, texts)                                            \
+    (memcmp(find_original(type, &head, sizeof(OF_OSD texts)), OF_OSD texts, \
+            sizeof(OF_OSD texts)) == 0)
+
+TEST(test_original)
 {
     const struct blkin_endpoint endpoint = {
         .ip = "10.0.0.1", .port = (int16_t)50000, .name = "osd.12"};
+    static const char of_key[] = "...[240 of 4999 bytes]", of_value[] = "...[2400 of 4999 bytes]";
     struct blkin_trace trace;
     const uint64_t before_ns = blkin_now();
     struct ring_original head;
-    struct newest newest;
     char long_text[5000];
     const char *key, *value;
 
     blkin_init_new_trace(&trace, "op", &endpoint);
     BLKIN_TIMESTAMP(&trace, NULL, "queued");
-    newest = find_newest(RING_ORIGINAL + ANNOT_TIMESTAMP);
-    memcpy(&head, newest.payload, sizeof(head));
+    CHECK(IS_ORIGINAL(ANNOT_TIMESTAMP, "queued"));
     CHECK(head.monotonic >= before_ns && head.monotonic <= blkin_now());
     CHECK(head.trace_id == (uint64_t)trace.info.trace_id && head.port == 50000);
-    CHECK(newest.length == sizeof(head) + sizeof("op\0osd.12\0"
-                                                 "10.0.0.1\0queued"));
-    CHECK(memcmp(newest.payload + sizeof(head),
-                 "op\0osd.12\0"
-                 "10.0.0.1\0queued",
-                 newest.length - sizeof(head)) == 0);
     BLKIN_KEYVAL_STRING(&trace, NULL, "object", "rbd");
-    newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
-    CHECK(memcmp(newest.payload + sizeof(head),
-                 "op\0osd.12\0"
-                 "10.0.0.1\0object\0rbd",
-                 newest.length - sizeof(head)) == 0);
+    CHECK(IS_ORIGINAL(ANNOT_STRING, "object\0rbd"));
     BLKIN_KEYVAL_INTEGER(&trace, NULL, "offset", -7);
-    newest = find_newest(RING_ORIGINAL + ANNOT_INTEGER);
-    memcpy(&head, newest.payload, sizeof(head));
-    CHECK(head.integer == -7);
-    CHECK(memcmp(newest.payload + sizeof(head),
-                 "op\0osd.12\0"
-                 "10.0.0.1\0offset",
-                 newest.length - sizeof(head)) == 0);
+    CHECK(IS_ORIGINAL(ANNOT_INTEGER, "offset") && head.integer == -7);
     memset(long_text, 'x', sizeof(long_text));
     long_text[sizeof(long_text) - 1] = '\0';
     BLKIN_KEYVAL_STRING(&trace, NULL, long_text, long_text);
-    newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
     /* both are cut, and marked as cut */
-    key = newest.payload + sizeof(head) +
-          sizeof("op\0osd.12\0"
-                 "10.0.0.1");
-    value = key + 240 + sizeof("...[240 of 4999 bytes]");
-    CHECK(memcmp(key, long_text, 240) == 0);
-    CHECK_TEXT(key + 240, "...[240 of 4999 bytes]");
-    CHECK(memcmp(value, long_text, 2400) == 0);
-    CHECK_TEXT(value + 2400, "...[2400 of 4999 bytes]");
-    CHECK(newest.payload + newest.length == value + 2400 + sizeof("...[2400 of 4999 bytes]"));
+    key = find_original(ANNOT_STRING, &head,
+                        sizeof(OF_OSD) - 1 + 240 + sizeof(of_key) + 2400 + sizeof(of_value)) +
+          sizeof(OF_OSD) - 1;
+    value = key + 240 + sizeof(of_key);
+    CHECK(memcmp(key, long_text, 240) == 0 && memcmp(value, long_text, 2400) == 0);
+    CHECK_TEXT(key + 240, of_key);
+    CHECK_TEXT(value + 2400, of_value);
     /* the longest length that is not cut */
     long_text[2400] = '\0';
     BLKIN_KEYVAL_STRING(&trace, NULL, long_text + 2400 - 240, long_text);
-    newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
-    CHECK(newest.payload + newest.length == key + 241 + 2401);
+    (void)find_original(ANNOT_STRING, &head, sizeof(OF_OSD) - 1 + 241 + 2401);
 }
 
-static void test_alarm(void)
+TEST(test_alarm)
 {
     struct newest newest;
     struct blkin_slow_event event;
@@ -216,7 +211,7 @@ static void test_alarm(void)
     CHECK(blkin_set_slow("") == 0);
 }
 
-static void test_metric(void)
+TEST(test_metric)
 {
     const uint64_t values[] = {1, 2};
 
@@ -232,14 +227,14 @@ static void test_metric(void)
     CHECK_TEXT(find_newest(BLKIN_EVENT_METRIC).payload + sizeof(struct blkin_metric_event), "cpu");
 }
 
-static void test_process(void)
+TEST(test_process)
 {
     WORK_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) >= 2, record_span_called("later"));
     CHECK(find_newest(BLKIN_EVENT_PROCESS).length > sizeof(struct blkin_process_event));
 }
 
 /* The agent needs no streaming events, because it has whole spans. */
-static void test_no_streaming(void)
+TEST(test_no_streaming)
 {
     CHECK(rings_count(&memory, BLKIN_EVENT_BEGIN) == 0);
     CHECK(rings_count(&memory, BLKIN_EVENT_TAG) == 0);
@@ -272,7 +267,7 @@ static void check_child(pid_t pid, unsigned expected)
     CHECK(child.spans == expected);
 }
 
-static void test_forks(void)
+TEST(test_forks)
 {
     struct blkin_span span;
     int status = 1;
@@ -306,7 +301,7 @@ static void test_forks(void)
 }
 
 /* The child shares the parent's memory, and its number. */
-static void test_vfork(void)
+TEST(test_vfork)
 {
     const unsigned before = spans();
     const pid_t pid = vfork();
@@ -332,7 +327,7 @@ static void handle(int signal)
 }
 
 /* Signals interrupt everything, also the sequence. Each span is there, or overwritten. */
-static void test_signals(void)
+TEST(test_signals)
 {
     const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
     timer_t timer;
@@ -364,19 +359,7 @@ int main(void)
     rings_make(&memory, 1 << 26, 1 << 16);
     agent_prepare(&agent);
     agent_start(&agent, &memory);
-    stay_on_one_cpu();
-    test_first();
-    test_span();
-    test_packed_span();
-    test_longest_service();
-    test_original();
-    test_alarm();
-    test_metric();
-    test_process();
-    test_no_streaming();
-    test_forks();
-    test_vfork();
-    test_signals();
+    check_run();
     CHECK(agent_asked(&agent) < 6);
     agent_stop(&agent);
     agent_remove(&agent);

@@ -23,7 +23,7 @@ static bool rule_is_above_s(uint64_t seconds)
 }
 
 /* Rules come with the rings, and change with the periodic work; damaged rules change nothing. */
-static void rules(void)
+SCENARIO(rules)
 {
     struct ring_rules *there = (struct ring_rules *)(void *)(memory.memory.at + RING_RULES_AT);
     unsigned before;
@@ -62,7 +62,7 @@ static void check_own_rules(void)
     agent_stop(&agent);
 }
 
-static void rules_of_the_environment(void)
+SCENARIO(rules_of_the_environment)
 {
     setenv("BLKIN_SLOW", "*>1s", 1);
     blkin_init();
@@ -70,14 +70,14 @@ static void rules_of_the_environment(void)
     check_own_rules();
 }
 
-static void rules_of_a_file(void)
+SCENARIO(rules_of_a_file)
 {
     setenv("BLKIN_SLOW_FILE", "/nonexistent", 1);
     blkin_init();
     check_own_rules();
 }
 
-static void rules_of_the_program(void)
+SCENARIO(rules_of_the_program)
 {
     blkin_init();
     CHECK(blkin_set_slow("*>1s") == 0);
@@ -102,12 +102,12 @@ static void check_flags(const char *setting, const char *flags)
     agent_stop(&agent);
 }
 
-static void flags(void)
+SCENARIO(flags)
 {
     check_flags(NULL, "01");
 }
 
-static void random_flag(void)
+SCENARIO(random_flag)
 {
     check_flags("1", "03");
 }
@@ -115,11 +115,5 @@ static void random_flag(void)
 int main(void)
 {
     setenv("BLKIN_LTTNG", "no", 1);
-    RUN(rules);
-    RUN(rules_of_the_environment);
-    RUN(rules_of_a_file);
-    RUN(rules_of_the_program);
-    RUN(flags);
-    RUN(random_flag);
-    return scenarios_wait();
+    return scenarios_play();
 }

@@ -279,6 +279,11 @@ static int make_children(void)
 
 int main(int argc, char **argv)
 {
+    static const struct check_mode modes[] = {{"allocations", test_allocations},
+                                              {"writes", test_writes},
+                                              {"handler", test_handler},
+                                              {"errno", test_errno},
+                                              {NULL, NULL}};
     const char *what = argc > 1 ? argv[1] : "";
 
     if (strcmp(what, "start") == 0)
@@ -287,15 +292,5 @@ int main(int argc, char **argv)
         return make_children();
     if (strcmp(what, "spans") == 0 && argc == 3)
         return make_spans(atol(argv[2])) == atol(argv[2]) ? 0 : 1;
-    if (strcmp(what, "allocations") == 0)
-        test_allocations();
-    else if (strcmp(what, "writes") == 0)
-        test_writes();
-    else if (strcmp(what, "handler") == 0)
-        test_handler();
-    else if (strcmp(what, "errno") == 0)
-        test_errno();
-    else
-        return 2;
-    return check_status();
+    return check_run_mode(modes, what);
 }

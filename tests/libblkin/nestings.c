@@ -236,33 +236,21 @@ static void begin_or_end_step(struct nesting *nesting)
 
 static void make_calls(struct nesting *nesting, unsigned count)
 {
-    static void (*const calls[])(struct nesting *) = {
-        begin_or_end_step,
-        begin_or_end_step,
-        begin_or_end_step,
-        begin_or_end_step,
-        begin_or_end_step,
-        begin_or_end_step,
-        begin_or_end_step,
-        begin_or_end_step,
-        annotate,
-        annotate,
-        annotate,
-        annotate,
-        tag,
-        tag,
-        tag,
-        tag,
-        fail,
-        set_remote,
-        add_link,
-        begin_child,
-        set_name,
-        set_start,
-    };
+    static void (*const rare[])(struct nesting *) = {fail,        set_remote, add_link,
+                                                     begin_child, set_name,   set_start};
 
-    for (; count > 0; count--)
-        calls[below(sizeof(calls) / sizeof(calls[0]))](nesting);
+    for (; count > 0; count--) {
+        const unsigned choice = below(22);
+
+        if (choice < 8)
+            begin_or_end_step(nesting);
+        else if (choice < 12)
+            annotate(nesting);
+        else if (choice < 16)
+            tag(nesting);
+        else
+            rare[choice - 16](nesting);
+    }
 }
 
 /* Makes the remaining calls on another thread. */

@@ -58,7 +58,7 @@ static void use_all(struct blkin_span *span)
     CHECK(memcmp(&before, span, sizeof(before)) == 0);
 }
 
-static void test_never_begun(void)
+TEST(test_never_begun)
 {
     struct blkin_span of_init = BLKIN_SPAN_INIT, of_zeros;
     static struct blkin_span of_static;
@@ -69,7 +69,7 @@ static void test_never_begun(void)
     use_all(&of_static);
 }
 
-static void test_clock(void)
+TEST(test_clock)
 {
     struct timespec before, after;
     uint64_t now;
@@ -84,7 +84,7 @@ static void test_clock(void)
 }
 
 /* A room that is too small has a context and nothing else. */
-static void test_rooms(void)
+TEST(test_rooms)
 {
     const struct blkin_context received = {.trace_id = 7, .span_id = 8};
     BLKIN_SPAN_ROOM(192) room;
@@ -97,10 +97,4 @@ static void test_rooms(void)
     blkin_span_end(span);
 }
 
-int main(void)
-{
-    test_never_begun();
-    test_clock();
-    test_rooms();
-    return check_status();
-}
+CHECK_MAIN

@@ -56,7 +56,19 @@ static int duplicates(int64_t *of, size_t count)
     return found;
 }
 
-static void test_threads(void)
+TEST(test_rand_is_left_alone)
+{
+    int expected;
+
+    srand(42);
+    expected = rand();
+    srand(42);
+    blkin_init();
+    (void)new_id();
+    CHECK(rand() == expected);
+}
+
+TEST(test_threads)
 {
     pthread_t threads[IDS_THREADS];
     uint64_t ones = 0, zeros = 0;
@@ -76,7 +88,7 @@ static void test_threads(void)
 }
 
 /* A parent that has ids already, its children, and a grandchild of each. */
-static void test_forks(void)
+TEST(test_forks)
 {
     int64_t seen[IDS_FORKS * 2 + 1];
     int fds[2];
@@ -105,21 +117,9 @@ static void test_forks(void)
     CHECK(duplicates(seen, IDS_FORKS * 2 + 1) == 0);
 }
 
-static void test_rand_is_left_alone(void)
-{
-    int expected;
-
-    srand(42);
-    expected = rand();
-    srand(42);
-    blkin_init();
-    (void)new_id();
-    CHECK(rand() == expected);
-}
-
 /* ---- steps ---- */
 
-static void test_counter_of_id(void)
+TEST(test_counter_of_id)
 {
     static const uint64_t edges[] = {0,
                                      1,
@@ -156,7 +156,7 @@ static uint64_t id_later(uint64_t id, unsigned doublings)
     return blkin_id_of_counter(blkin_counter_of_id(id) + way);
 }
 
-static void test_step_ids(void)
+TEST(test_step_ids)
 {
     const uint64_t id = (uint64_t)new_id();
     uint64_t later = id;
@@ -177,7 +177,7 @@ static void test_step_ids(void)
 }
 
 /* A million ids each: of spans in a row and their steps, and of one span. */
-static void test_steps_are_different(void)
+TEST(test_steps_are_different)
 {
     const size_t count = (size_t)IDS_STEPS * IDS_STEPS;
     int64_t *of = malloc(count * sizeof(*of));
@@ -197,13 +197,4 @@ static void test_steps_are_different(void)
     free(of);
 }
 
-int main(void)
-{
-    test_rand_is_left_alone();
-    test_threads();
-    test_forks();
-    test_counter_of_id();
-    test_step_ids();
-    test_steps_are_different();
-    return check_status();
-}
+CHECK_MAIN

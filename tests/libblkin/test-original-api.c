@@ -31,7 +31,7 @@ int (*const init_child)(struct blkin_trace *, const struct blkin_trace *,
 static struct blkin_endpoint endpoint;
 static struct blkin_trace trace;
 
-static void test_constants(void)
+TEST(test_constants)
 {
     CHECK_TEXT(CLIENT_SEND, "cs");
     CHECK_TEXT(CLIENT_RECV, "cr");
@@ -45,7 +45,7 @@ static void test_constants(void)
     CHECK_TEXT(SERVER_RECV_FRAGMENT, "srf");
 }
 
-static void test_endpoint(void)
+TEST(test_endpoint)
 {
     struct blkin_endpoint unknown;
 
@@ -59,7 +59,7 @@ static void test_endpoint(void)
     CHECK(unknown.name == NULL);
 }
 
-static void test_new_trace(void)
+TEST(test_new_trace)
 {
     CHECK(blkin_init_new_trace(NULL, "name", &endpoint) == -EINVAL);
     CHECK(blkin_init_new_trace(&trace, NULL, NULL) == 0);
@@ -71,7 +71,7 @@ static void test_new_trace(void)
     CHECK(trace.info.parent_span_id == 0);
 }
 
-static void test_child(void)
+TEST(test_child)
 {
     struct blkin_trace child;
     struct blkin_trace no_endpoint = trace;
@@ -98,7 +98,7 @@ static void test_child(void)
     CHECK(child.info.parent_span_id == trace.info.span_id);
 }
 
-static void test_annotations(void)
+TEST(test_annotations)
 {
     struct blkin_annotation annotation;
 
@@ -124,7 +124,7 @@ static void test_annotations(void)
 
 /* An annotation with an endpoint of its own must be recorded too: in the original's last version
  * every macro failed here. */
-static void test_record(void)
+TEST(test_record)
 {
     struct blkin_annotation annotation;
     struct blkin_trace other = trace;
@@ -155,7 +155,7 @@ static void test_record(void)
     CHECK(blkin_record(&trace, &annotation) == -EINVAL);
 }
 
-static void test_info(void)
+TEST(test_info)
 {
     struct blkin_trace_info info;
     struct blkin_trace other;
@@ -178,7 +178,7 @@ static void test_info(void)
     CHECK_TEXT(other.name, "n");
 }
 
-static void test_packed(void)
+TEST(test_packed)
 {
     const struct blkin_trace_info info = {0x0102030405060708, -2, INT64_MIN};
     const unsigned char wire[24] = {1,    2,    3,    4,    5,    6, 7, 8, 0xff, 0xff, 0xff, 0xff,
@@ -200,13 +200,6 @@ int main(void)
 {
     CHECK(blkin_init() == 0);
     CHECK(blkin_init() == 0);
-    test_constants();
-    test_endpoint();
-    test_new_trace();
-    test_child();
-    test_annotations();
-    test_record();
-    test_info();
-    test_packed();
+    check_run();
     return check_status();
 }

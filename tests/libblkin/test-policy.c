@@ -23,7 +23,7 @@ static struct blkin_decision decide(const char *name, uint64_t trace_id)
     return blkin_sampling_decide(name, strlen(name), trace_id);
 }
 
-static void test_texts(void)
+TEST(test_texts)
 {
     static const char *const right[] = {
         "always",
@@ -97,7 +97,7 @@ static void test_texts(void)
 }
 
 /* The maximum of rules, and one more. */
-static void test_many_rules(void)
+TEST(test_many_rules)
 {
     char text[4096] = "always";
 
@@ -113,7 +113,7 @@ static void test_many_rules(void)
     CHECK(blkin_set_sampling(text) == -EINVAL && blkin_set_sampling(text + 6) == 0);
 }
 
-static void test_decisions(void)
+TEST(test_decisions)
 {
     CHECK(blkin_set_sampling("always") == 0);
     CHECK(decide("a", 0).sampled && decide("a", 0).ppm == 1000000);
@@ -129,7 +129,7 @@ static void test_decisions(void)
     CHECK(decide("a", 0).ppm == 1000000);
 }
 
-static void test_names(void)
+TEST(test_names)
 {
     CHECK(blkin_set_sampling("always,scrub:never,osd*:never,osdmap:always,read*:ratio=0") == 0);
     CHECK(!decide("scrub", 1).sampled);
@@ -146,7 +146,7 @@ static void test_names(void)
 }
 
 /* A rate: a burst passes, and then nothing for a while. */
-static void test_rate(void)
+TEST(test_rate)
 {
     unsigned sampled = 0;
 
@@ -158,7 +158,7 @@ static void test_rate(void)
 }
 
 /* A thread that is delayed after its reading of the clock gets no second burst. */
-static void test_late(void)
+TEST(test_late)
 {
     const uint64_t second = 1000000000, now = 1000 * second, burst = second / 10;
     struct blkin_rate rate = {.period_ns = second / 100};
@@ -172,7 +172,7 @@ static void test_late(void)
     CHECK(blkin_within_rate(&rate, burst, now - 2 * second)); /* the clock has stepped back */
 }
 
-static void test_severity(void)
+TEST(test_severity)
 {
     CHECK(blkin_set_sampling("always,severity=notice") == 0);
     CHECK(blkin_least_severity == BLKIN_NOTICE);
@@ -201,7 +201,7 @@ static const char *refreshed(void)
 }
 
 /* A file that is wrong or missing changes nothing. */
-static void test_file(void)
+TEST(test_file)
 {
     char other[sizeof(file_path) + 4];
 
@@ -230,13 +230,6 @@ int main(void)
     setenv("BLKIN_LTTNG", "no", 1);
     setenv("BLKIN_SAMPLING_FILE", file_path, 1);
     blkin_init();
-    test_texts();
-    test_many_rules();
-    test_decisions();
-    test_names();
-    test_rate();
-    test_late();
-    test_severity();
-    test_file();
+    check_run();
     return check_status();
 }

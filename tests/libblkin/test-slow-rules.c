@@ -23,7 +23,7 @@ static int find(const char *service, const char *name, uint64_t ns, bool has_fai
     return found == BLKIN_SLOW_NO_RULE ? -1 : (int)found;
 }
 
-static void test_durations(void)
+TEST(test_durations)
 {
     static const struct {
         const char *text;
@@ -48,7 +48,7 @@ static void test_durations(void)
     }
 }
 
-static void test_wrong(void)
+TEST(test_wrong)
 {
     static const char *const wrong[] = {
         "*",       "*>",        "*>20",         "*>ms",          "*>20m",       ">20ms",
@@ -78,7 +78,7 @@ static void test_wrong(void)
     CHECK_TEXT(rules.rules[31].text, "n31>1ms");
 }
 
-static void test_none(void)
+TEST(test_none)
 {
     static const char *const texts[] = {"", "  "};
 
@@ -90,7 +90,7 @@ static void test_none(void)
     }
 }
 
-static void test_caps(void)
+TEST(test_caps)
 {
     parse("error, max=50/s");
     CHECK(rules.cap_period_ns == 20 * MS && rules.least_ns == UINT64_MAX && rules.count == 1);
@@ -100,7 +100,7 @@ static void test_caps(void)
     CHECK(rules.cap_period_ns == 1000);
 }
 
-static void test_matching(void)
+TEST(test_matching)
 {
     parse("osd*:write>20ms, scrub>10s, osd.1:error, *>100ms, error");
     CHECK(rules.least_ns == 20 * MS + 1);
@@ -123,12 +123,4 @@ static void test_matching(void)
     CHECK(find("a", "c", 0, true) == -1 && find("a", "b", 0, false) == -1);
 }
 
-int main(void)
-{
-    test_durations();
-    test_wrong();
-    test_none();
-    test_caps();
-    test_matching();
-    return check_status();
-}
+CHECK_MAIN

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The alarm: the spans that record blkin:slow, its fields, its cap and the counts of that, and the sources of the
-# rules.
+# The alarm: the spans that record blkin:slow, its fields, its cap, the count of suppressed alarms, and the sources of
+# the rules.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

@@ -100,7 +100,7 @@ PY
 # and spans by filter, each by the usual fields
 declare -A names=(
     ['duration > 2000000000']="times"
-    ['flags & 4']="root stepped" # what failed, or a step of it
+    ['flags & 4']="root stepped" # spans that failed, or have a step that failed
     ['(flags >> 8) == 3']="late too much"
     ['(flags & 1) != 0 && (flags >> 8) == 2']="debug"
     ['name == "re*d"']=""

@@ -6,7 +6,7 @@
 set -u
 . "$SRC/tests/libblkin/session.sh"
 private_begin
-export BLKIN_SAMPLING_FILE=$WORK/sampling
+export BLKIN_SAMPLING_FILE=$WORK/none
 
 start_sessiond || exit 1
 export LTTNG_UST_ALLOW_BLOCKING=1 # with which newer session daemons refuse to start
@@ -15,7 +15,6 @@ export LTTNG_UST_ALLOW_BLOCKING=1 # with which newer session daemons refuse to s
 usage_of() {
     local name=$1 event=$2 check=$3
     shift 3
-    rm -f "$BLKIN_SAMPLING_FILE"
     session "$name" "$event"
     local program=$programs/usage
     [ "$check" != levels ] || program=$programs/usage_levels
@@ -37,6 +36,5 @@ usage_of charges blkin:span charges charges
 usage_of streamed 'blkin:*' charges charges
 usage_of storm blkin:span storm storm
 usage_of levels blkin:span levels levels
-usage_of file blkin:span levels file "$BLKIN_SAMPLING_FILE"
 usage_of off blkin:span levels off
 usage_of descriptors blkin:span levels descriptors "$WORK/other"

@@ -307,21 +307,9 @@ static void policies(void)
 
 int main(int argc, char **argv)
 {
-    const char *what = argc > 1 ? argv[1] : "";
+    static const struct check_mode modes[] = {
+        {"handover", handover}, {"crowd", crowd},       {"forks", forks}, {"nested", nested},
+        {"family", family},     {"policies", policies}, {NULL, NULL}};
 
-    if (strcmp(what, "handover") == 0)
-        handover();
-    else if (strcmp(what, "crowd") == 0)
-        crowd();
-    else if (strcmp(what, "forks") == 0)
-        forks();
-    else if (strcmp(what, "nested") == 0)
-        nested();
-    else if (strcmp(what, "family") == 0)
-        family();
-    else if (strcmp(what, "policies") == 0)
-        policies();
-    else
-        return 2;
-    return check_status();
+    return check_run_mode(modes, argc > 1 ? argv[1] : NULL);
 }

@@ -417,17 +417,10 @@ static void charges(void)
 
 int main(int argc, char **argv)
 {
-    const char *mode = argc > 1 ? argv[1] : "";
+    static const struct check_mode modes[] = {
+        {"planted", planted}, {"charges", charges}, {"storm", storm}, {NULL, NULL}};
 
     (void)blkin_init();
     whole("first", NULL, 0);
-    if (strcmp(mode, "planted") == 0)
-        planted();
-    else if (strcmp(mode, "charges") == 0)
-        charges();
-    else if (strcmp(mode, "storm") == 0)
-        storm();
-    else
-        return 2;
-    return check_status();
+    return check_run_mode(modes, argc > 1 ? argv[1] : NULL);
 }

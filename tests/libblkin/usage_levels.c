@@ -3,7 +3,6 @@
  * knows the expected tags of each span.
  *
  *     usage_levels levels       each level, by call; and spans that are open while it changes
- *     usage_levels file PATH    each level, by the sampling file PATH, which it writes
  *     usage_levels off          level 0: no meter is read
  *     usage_levels descriptors  level 3: those of the threads, closed by the program, over fork and
  *     exit
@@ -11,7 +10,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "usage_spans.h"
-#include "waits.h"
 
 /* ---- levels ---- */
 
@@ -52,43 +50,6 @@ static void levels(void)
     whole("level 3", NULL, 1);
     set_level(0);
     whole("level 0", NULL, 1);
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    if (!file || fprintf(file, "%s\n", text) < 0 || fclose(file) != 0)
-        abort();
-}
-
-/* Waits until a span reads the meters, or does not. Returns false after PATIENCE_MS. */
-static bool reads_until(bool wanted)
-{
-    int64_t end_ms = 0;
-    bool reads;
-
-    do {
-        const long before = cpu_reads;
-
-        whole("waiting for the file", NULL, 0);
-        reads = cpu_reads != before;
-    } while (reads != wanted && wait_up_to(PATIENCE_MS, &end_ms));
-    return reads == wanted;
-}
-
-static void by_file(const char *path)
-{
-    CHECK(reads_until(false));
-    write_file(path, "always,usage=1");
-    CHECK(reads_until(true));
-    whole("level 1", NULL, 1);
-    write_file(path, "always");
-    CHECK(reads_until(false));
-    whole("level 0", NULL, 1);
-    write_file(path, "always, usage=3");
-    CHECK(reads_until(true));
-    whole("level 3", NULL, 1);
 }
 
 static void off(void)
@@ -214,8 +175,6 @@ int main(int argc, char **argv)
     whole("first", NULL, 0);
     if (strcmp(mode, "levels") == 0)
         levels();
-    else if (strcmp(mode, "file") == 0 && argc == 3)
-        by_file(argv[2]);
     else if (strcmp(mode, "off") == 0)
         off();
     else if (strcmp(mode, "descriptors") == 0 && argc == 3)

@@ -158,7 +158,7 @@ print(max((n for n in numbers if n < 10**9), default=-1))
 END
 }
 wait_for 20 live "the first spans" got_from 100 || exit 1
-wait_for 20 live "the first account" counter_is events_in_spans 100 || exit 1
+wait_for 20 live "the first account" counter_reaches events_in_spans 100 || exit 1
 
 longest=0 late=0
 for ((i = 0; i < count; i++)); do

@@ -19,7 +19,7 @@ choose_live_places() {
     [ -e "$WORK/blkin.conf" ] || : >"$WORK/blkin.conf"
 }
 
-# start_live OPTION...: starts it without waiting.
+# start_live OPTION...: starts `blkin live`, and does not wait for it.
 start_live() {
     start_part live "$blkin" live "${LIVE_OPTIONS[@]}" "$@"
 }
@@ -38,7 +38,7 @@ status_is() {
     [ "$(status "$1")" = "$2" ]
 }
 
-# is_read [SESSION]: checks that it is attached to this session (default: our own).
+# is_read [SESSION]: checks that a reader is attached to this session (default: our own).
 is_read() {
     [ "$(status "[.readers[] | select(.attached and .session == \"${1-$(uname -n)/blkin}\")] | length")" = 1 ]
 }
@@ -47,12 +47,12 @@ wait_read() {
     wait_for 20 live "a reader of the session ${1-}" is_read "$@"
 }
 
-# counter NAME: prints the sum over all readers.
+# counter NAME: prints the counter's sum over all readers.
 counter() {
     status ".counters.$1"
 }
 
-counter_is() {
+counter_reaches() {
     [ "$(counter "$1")" -ge "$2" ] 2>/dev/null
 }
 

@@ -101,7 +101,7 @@ start_sessiond || exit 1
 wait_read || exit 1
 start_stack && run_client "$requests" || exit 1
 spans=$(stack_spans "$requests")
-wait_for 20 live "$spans spans" counter_is spans_accepted "$spans" || exit 1
+wait_for 20 live "$spans spans" counter_reaches spans_accepted "$spans" || exit 1
 
 # status and the page for Prometheus have the same counts
 curl -fsS "http://127.0.0.1:$metrics/metrics" >"$WORK/page" || fail "no page"
@@ -143,7 +143,7 @@ check_traces "$WORK/spans.json" "$requests" || exit 1
 # ---- a reader that is restarted for another configuration misses nothing; SIGTERM: all that was recorded before it is
 # read and delivered. LTTng has room for the spans of some seconds, in which a busy machine may not run its daemons.
 start_part writer "$BUILD/tests/live/writer" 0 10000 4000 "$WORK/made"
-wait_for 20 live "the first spans" counter_is spans_accepted $((spans + 1)) || exit 1
+wait_for 20 live "the first spans" counter_reaches spans_accepted $((spans + 1)) || exit 1
 sed -i "s|more.json|third.json|" "$WORK/blkin.conf"
 "$blkin" reload --runtime-dir="$WORK/run" >"$WORK/said" || fail "reload"
 wait_part writer 20 || fail "the writer"

@@ -40,7 +40,7 @@ kill -s CONT "${private_pid[sessiond]}"
 wait_for 20 live "a session that is made anew" is_made_anew || exit 1
 wait_read || exit 1
 "$BUILD/tests/libblkin/killed" 100 2>/dev/null
-wait_for 20 live "spans of that session" counter_is spans_accepted 100 || exit 1
+wait_for 20 live "spans of that session" counter_reaches spans_accepted 100 || exit 1
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 check_sum
 exit 0

@@ -8,7 +8,7 @@ set -u
 . "$SRC/tests/live/live.sh"
 
 has_spans() {
-    counter_is rule_spans 100 && counter_is spans_accepted 100
+    counter_reaches rule_spans 100 && counter_reaches spans_accepted 100
 }
 
 run_wrapped_program() {

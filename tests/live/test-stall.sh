@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program dies in the middle of a record, and its session stands still for ever: `blkin live` reports it, and goes
-# on in another session. Then all of that is cleaned up, also after SIGKILL.
+# A program dies in the middle of a record, and its session stands still for ever. `blkin live` reports that, and continues
+# in another session. At the end it removes both sessions, also after SIGKILL.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
@@ -14,12 +14,12 @@ options=(--endpoint="file:$WORK/spans.json")
 start_live "${options[@]}"
 wait_read || exit 1
 start_part writer "$BUILD/tests/live/writer" 0 1000000000 1000 "$WORK/made"
-wait_for 20 live "the first spans" counter_is spans_accepted 500 || exit 1
+wait_for 20 live "the first spans" counter_reaches spans_accepted 500 || exit 1
 "$BUILD/tests/libblkin/killed" 10 mid-record 2>/dev/null
 accepted=$(counter spans_accepted)
 goes_on_or_says() {
     live_says 'session "blkin" stands still: recording goes on in session "blkin-2"' ||
-        { repairs_itself && counter_is spans_accepted $((accepted + 20000)); }
+        { repairs_itself && counter_reaches spans_accepted $((accepted + 20000)); }
 }
 # LTTng 2.16 has a watchdog: it repairs the rings of a killed program, and no session stands still
 repairs_itself() {
@@ -34,7 +34,7 @@ fi
 wait_for 10 live "a reader of the other session" is_read "$(uname -n)/blkin-2" || exit 1
 status_is .session.name blkin-2 || fail "status tells of session $(status .session.name)"
 accepted=$(counter spans_accepted)
-wait_for 10 live "spans of the other session" counter_is spans_accepted $((accepted + 1000)) || exit 1
+wait_for 10 live "spans of the other session" counter_reaches spans_accepted $((accepted + 1000)) || exit 1
 retired() {
     [ "$(status '[.readers[] | select(.state == "reading")] | length')" = 1 ]
 }

@@ -1,6 +1,5 @@
 /*
- * The store of the spans of SDKs: given spans, known losses, refused spans, memory. Against a
- * model: fuzz/fuzz-sdk-store.c.
+ * The store of the spans of SDKs: given spans, known losses, refused spans, memory.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,7 +34,9 @@ static struct otlp_origin origin_of(unsigned number)
 
     return (struct otlp_origin){.resource = {resource, (size_t)service},
                                 .scope = {resource + 32, (size_t)scope},
-                                .service = {resource + 1, (size_t)service - 1}};
+                                .service = {resource + 1, (size_t)service - 1},
+                                .number = 1,
+                                .scope_number = 1};
 }
 
 /* Returns a message Span of at least that length. */
@@ -58,12 +59,14 @@ static struct text raw_of(const struct store_span *span)
 
 static enum sdk_added result; /* of the last add() */
 
+/* Adds a span as a request of its own. */
 static bool add(struct sdk_store *store, struct store_span span)
 {
     const struct otlp_origin origin = origin_of(span.origin);
     struct otlp_span read;
 
     CHECK(otlp_read_span(raw_of(&span), &read) && read.id == span.id);
+    sdk_store_begin(store);
     result = sdk_store_add(store, &origin, &read, span.came_ns);
     if (result != SDK_ADDED)
         return false;
@@ -252,6 +255,43 @@ static void a_flood_overwrites_its_own(void)
     CHECK(memory.used == 0);
 }
 
+/* A copy of a time has each span that touches it, sender by sender in the order of arrival. */
+static void a_time_is_copied(void)
+{
+    struct sdk_store *stores[] = {new_store(0), sdk_store_new(&memory)};
+    unsigned held = 0;
+
+    for (int i = 0; i < 300; i++) {
+        struct store_span span = simple(1 + (uint64_t)i % 3, 5000 + (size_t)i % 7 * 3000);
+
+        span.start_ns = 1000 + i % 50;
+        span.end_ns = span.start_ns + i % 9;
+        CHECK(add(stores[i % 2], of_origin((unsigned)i % 8, span)));
+    }
+    for (int64_t from_ns = 990; from_ns < 1070; from_ns += 5) {
+        size_t at = 0;
+
+        given.count = 0;
+        sdk_memory_copy(&memory, from_ns, from_ns + 4, give, NULL);
+        for (size_t i = 0; i < 300; i++) {
+            const size_t number = i / 150 + i % 150 * 2; /* in the order of the stores */
+            const struct store_span *span = &model[number];
+            const size_t oldest = sdk_store_held(stores[number % 2]).overwritten;
+
+            if (i % 150 < oldest || span->end_ns < from_ns || span->start_ns > from_ns + 4)
+                continue;
+            CHECK(at < given.count && given.ids[at] == span->id);
+            at++;
+        }
+        CHECK(at == given.count);
+        held += at > 0;
+    }
+    CHECK(held > 10 && sdk_memory_held(&memory).overwritten > 0);
+    CHECK(sdk_store_held(stores[0]).traces == 3 && sdk_memory_held(&memory).traces == 6);
+    for (int k = 0; k < 2; k++)
+        sdk_store_free(stores[k]);
+}
+
 /* A sender with most of the memory loses it to the others, in equal parts. */
 static void each_gets_its_share(void)
 {
@@ -311,6 +351,7 @@ int main(void)
     no_memory_is_refused();
     a_wrong_clock_is_no_harm();
     a_flood_overwrites_its_own();
+    a_time_is_copied();
     each_gets_its_share();
     memory_is_bounded();
     return check_status();

@@ -1,6 +1,6 @@
 /*
- * A slow model of rules: a list of all open spans, searched from its end. For test-pairing.c, which
- * compares. Written from the contract, not from the code.
+ * A slow model of rules: a list of all open spans, searched from its end. Written from the
+ * contract, not from the code. test-pairing.c compares pairing with the model.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -18,7 +18,7 @@ DONE = int.from_bytes(b"done", "little")
 
 
 class Run(delivery.Run):
-    """A run of the driver, which checks its account all the time, with this exit status."""
+    """A run of the driver that must end with this exit status, and whose account must add up."""
 
     def __init__(self, target, *steps, status=0, **options):
         super().__init__(target, *steps, require_collector="no", **options)
@@ -68,7 +68,7 @@ def drain(spool, target, **options):
 
 
 def filled(collector_options, fill_options, spans=1000, drain_options=None, but=(), **expected):
-    """A scenario: a spool with so many spans is drained to a collector, which accepts all but these numbers."""
+    """A scenario: a spool with this number of spans is drained to a collector, which refuses the spans with these numbers."""
     with folder() as spool, delivery.Collector(**collector_options) as collector:
         fill(spool, spans, **fill_options)
         run = drain(spool, collector, **(drain_options or {})).has(**expected)
@@ -86,7 +86,7 @@ def files(spool):
 
 
 def records(path):
-    """(offset, spans, size) of each record in the file."""
+    """Returns (offset, spans, size) of each record in the file."""
     with open(path, "rb") as file:
         data = file.read()
     at = 0

@@ -8,20 +8,13 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "waits.h"
+#include "wire.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #define FILES_CLIENTS_MAX 64
 
@@ -146,18 +139,6 @@ static void gather(void)
     gathered = 0;
 }
 
-static int listen_at(int port)
-{
-    const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    must(setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0, "SO_REUSEADDR");
-    must(bind(server, (struct sockaddr *)&address, sizeof(address)) == 0, "bind");
-    must(listen(server, FILES_CLIENTS_MAX) == 0, "listen");
-    return server;
-}
-
 static void watch(int epoll, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
@@ -179,7 +160,7 @@ int main(int argc, char *argv[])
     other = open(file_name, O_RDONLY);
     must(file >= 0 && other >= 0, file_name);
     must(pwrite(file, bytes, sizeof(bytes), 0) == sizeof(bytes), "outside of requests");
-    server = listen_at(atoi(argv[1]));
+    server = listen_at(argv[1]);
     watch(epoll, server);
     puts("listens");
     fflush(stdout);

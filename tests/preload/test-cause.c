@@ -79,7 +79,7 @@ static void begin(void)
     interaction_thread.is_in_order = interaction_thread.is_out_of_order = false;
 }
 
-static void test_none(void)
+TEST(test_none)
 {
     struct interaction *one;
 
@@ -94,7 +94,7 @@ static void test_none(void)
     CHECK(is_caused("get", PRELOAD_NO_CAUSE, NULL));
 }
 
-static void test_owner(void)
+TEST(test_owner)
 {
     struct interaction *one, *other;
 
@@ -110,7 +110,7 @@ static void test_owner(void)
     end_interaction(other);
 }
 
-static void test_only(void)
+TEST(test_only)
 {
     struct interaction *one, *other;
 
@@ -127,7 +127,7 @@ static void test_only(void)
 }
 
 /* After the thread has waited, its calls may be for an unseen event, such as a timer. */
-static void test_rounds(void)
+TEST(test_rounds)
 {
     struct interaction *one;
 
@@ -164,7 +164,7 @@ static struct interaction *half_answered(void)
     return one;
 }
 
-static void test_order(void)
+TEST(test_order)
 {
     struct interaction *half, *one, *other;
 
@@ -225,7 +225,7 @@ static void test_order(void)
 }
 
 /* An event loop waits until a new connection can be written to. */
-static void test_will_write(void)
+TEST(test_will_write)
 {
     struct interaction *one, *other;
 
@@ -245,7 +245,7 @@ static void test_will_write(void)
     end_interaction(other);
 }
 
-static void test_prefix(void)
+TEST(test_prefix)
 {
     static const char long_one[] = "0123456789012345678901234567890123456789 of one";
     static const char long_two[] = "0123456789012345678901234567890123456789 of two";
@@ -276,7 +276,7 @@ static void test_prefix(void)
 }
 
 /* One of two requests has made a call, but it is not known which. So none can be ruled out. */
-static void test_guess(void)
+TEST(test_guess)
 {
     struct interaction *one, *two;
 
@@ -294,7 +294,7 @@ static void test_guess(void)
     end_interaction(one);
 }
 
-static void test_work(void)
+TEST(test_work)
 {
     struct interaction *one, *two;
 
@@ -315,7 +315,7 @@ static void test_work(void)
     end_interaction(one);
 }
 
-static void test_stale(void)
+TEST(test_stale)
 {
     struct interaction *feed, *one;
 
@@ -331,7 +331,7 @@ static void test_stale(void)
 }
 
 /* Another thread has answered the request, or has found the connection closed. */
-static void test_answered_elsewhere(void)
+TEST(test_answered_elsewhere)
 {
     struct interaction *one, *two;
 
@@ -344,27 +344,7 @@ static void test_answered_elsewhere(void)
     end_interaction(two);
 }
 
-static void test_overflow(void)
-{
-    static struct interaction *all[OPEN_MAX + 1];
-    struct interaction_worker *worker = interaction_thread.worker;
-    char text[32];
-
-    begin();
-    for (int i = 0; i <= OPEN_MAX; i++) {
-        snprintf(text, sizeof(text), "number %05d", i);
-        all[i] = request(text);
-    }
-    CHECK(worker->has_overflowed && worker->open_count == OPEN_MAX);
-    CHECK(is_caused("number 00007", PRELOAD_BY_GUESS, all[7])); /* it may be the one without room */
-    for (int i = 1; i <= OPEN_MAX; i++)
-        end_interaction(all[i]);
-    CHECK(is_caused("x", PRELOAD_BY_GUESS, all[0]));
-    end_interaction(all[0]);
-    CHECK(!worker->has_overflowed && worker->open_count == 0);
-}
-
-static void test_program(void)
+TEST(test_program)
 {
     struct blkin_span own;
     struct interaction *one;
@@ -392,7 +372,7 @@ static void test_program(void)
 }
 
 /* A file call belongs to the working request; if several requests came at once, to any of them. */
-static void test_files(void)
+TEST(test_files)
 {
     struct interaction *one, *two;
     struct cause cause;
@@ -413,7 +393,7 @@ static void test_files(void)
 
 /* A request that was read before tracing began, at the start of a session, say, may have caused the
  * call. */
-static void test_unseen(void)
+TEST(test_unseen)
 {
     struct interaction *one;
     struct connection *unseen;
@@ -472,7 +452,7 @@ static bool is_elsewhere(const char *head, const struct interaction *expected)
     return found == expected;
 }
 
-static void test_elsewhere(void)
+TEST(test_elsewhere)
 {
     struct interaction *one, *other, *own;
 
@@ -502,23 +482,25 @@ static void test_elsewhere(void)
     CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", NULL));
 }
 
-int main(void)
+/* The last one: the tests before it have never had many at once. */
+TEST(test_overflow)
 {
-    test_none();
-    test_owner();
-    test_only();
-    test_rounds();
-    test_order();
-    test_will_write();
-    test_prefix();
-    test_guess();
-    test_work();
-    test_stale();
-    test_answered_elsewhere();
-    test_elsewhere(); /* before there were many at once */
-    test_overflow();
-    test_program();
-    test_files();
-    test_unseen();
-    return check_status();
+    static struct interaction *all[OPEN_MAX + 1];
+    struct interaction_worker *worker = interaction_thread.worker;
+    char text[32];
+
+    begin();
+    for (int i = 0; i <= OPEN_MAX; i++) {
+        snprintf(text, sizeof(text), "number %05d", i);
+        all[i] = request(text);
+    }
+    CHECK(worker->has_overflowed && worker->open_count == OPEN_MAX);
+    CHECK(is_caused("number 00007", PRELOAD_BY_GUESS, all[7])); /* it may be the one without room */
+    for (int i = 1; i <= OPEN_MAX; i++)
+        end_interaction(all[i]);
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, all[0]));
+    end_interaction(all[0]);
+    CHECK(!worker->has_overflowed && worker->open_count == 0);
 }
+
+CHECK_MAIN

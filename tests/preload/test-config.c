@@ -47,7 +47,7 @@ static bool is_said(const char *text, const char *part, const char *expected)
     return is_right;
 }
 
-static void test_defaults(void)
+TEST(test_defaults)
 {
     CHECK(reads(""));
     CHECK(preload_config_has_port(&config, 1) && preload_config_has_port(&config, 65535));
@@ -58,7 +58,7 @@ static void test_defaults(void)
     CHECK_TEXT(config.service, "");
 }
 
-static void test_ports(void)
+TEST(test_ports)
 {
     CHECK(reads("ports=6379, 8000-8010 ,usage=2,"));
     CHECK(config.range_count == 2 && config.usage == 2);
@@ -76,7 +76,7 @@ static void test_ports(void)
     CHECK(is_said("ports=8-", "ports=8-", "ports=6379"));
 }
 
-static void test_many_ports(void)
+TEST(test_many_ports)
 {
     char text[PRELOAD_CONFIG_MAX] = "ports=1";
 
@@ -87,7 +87,7 @@ static void test_many_ports(void)
     CHECK(is_said(text, "777", "64 ports"));
 }
 
-static void test_globs(void)
+TEST(test_globs)
 {
     CHECK(reads("programs=nginx*,redis-server\nfiles=/var/*.aof ; /dev/sd?"));
     CHECK(preload_config_has_program(&config, "nginx-debug"));
@@ -102,7 +102,7 @@ static void test_globs(void)
     CHECK(is_said("programs=/usr/bin/nginx", "programs=/usr", "without their folder"));
 }
 
-static void test_words(void)
+TEST(test_words)
 {
     CHECK(reads("file-calls=totals,min-us=100,guesses=link,payload=64,usage=0,service=front"));
     CHECK(config.file_calls == PRELOAD_FILES_TOTALS && config.least_ns == 100000);
@@ -123,7 +123,7 @@ static void test_words(void)
 }
 
 /* The longest texts, of globs of a byte each. */
-static void test_lengths(void)
+TEST(test_lengths)
 {
     char text[PRELOAD_CONFIG_MAX + 1] = "files=";
 
@@ -275,12 +275,7 @@ int main(void)
 {
     char folder[200];
 
-    test_defaults();
-    test_ports();
-    test_many_ports();
-    test_globs();
-    test_words();
-    test_lengths();
+    check_run();
     snprintf(folder, sizeof(folder), "%s/config.XXXXXX",
              getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     CHECK(mkdtemp(folder));

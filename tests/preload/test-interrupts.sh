@@ -7,7 +7,7 @@ set -u
 . "$SRC/tests/preload/session.sh"
 private_begin
 port=7730
-# meets WAY EXPECTED [VARIABLE=VALUE]...: checks the output
+# meets WAY EXPECTED [VARIABLE=VALUE]...: checks that the program's output is EXPECTED
 meets() {
     local said
     said=$(env LD_PRELOAD="$preload" "${@:3}" timeout 60 "$programs/interrupts" "$1" $((++port))) ||

@@ -41,7 +41,7 @@ static bool let_go(struct object *object)
     return true;
 }
 
-static void test_references(void)
+TEST(test_references)
 {
     struct object *object = take();
     const pool_name name = pool_name_of(&object->item);
@@ -55,7 +55,7 @@ static void test_references(void)
 }
 
 /* Memory is used again, and the same memory is not the same object. */
-static void test_generations(void)
+TEST(test_generations)
 {
     struct object *first = take(), *second;
     const pool_name name = pool_name_of(&first->item);
@@ -77,7 +77,7 @@ static void count_it(void *object)
 }
 
 /* A thread that has taken an object fills it in before other threads find it in any way. */
-static void test_publishing(void)
+TEST(test_publishing)
 {
     struct object *before = take(), *object;
     const pool_name name = pool_name_of(&before->item);
@@ -99,7 +99,7 @@ static void test_publishing(void)
 }
 
 /* Names that were never given: of any index and generation. */
-static void test_names(void)
+TEST(test_names)
 {
     struct object *object = take();
     const pool_name name = pool_name_of(&object->item);
@@ -114,7 +114,7 @@ static void test_names(void)
 }
 
 /* In a child of fork(2) all objects are free, and no former name finds a new object. */
-static void test_forget(void)
+TEST(test_forget)
 {
     struct object *before = take(), *given = take(), *after[3];
     const pool_name name = pool_name_of(&before->item);
@@ -133,7 +133,7 @@ static void test_forget(void)
 }
 
 /* Takes all objects of a pool; more are refused, and returned objects are taken again. */
-static void test_full(void)
+TEST(test_full)
 {
     static struct pool full = {.size = sizeof(struct pool_item)};
     struct pool_item *item = NULL;
@@ -216,7 +216,7 @@ static void *take_and_give(void *argument)
     return (void *)(uintptr_t)wrong;
 }
 
-static void test_threads(void)
+TEST(test_threads)
 {
     pthread_t threads[POOL_THREADS];
     uint32_t used = 0;
@@ -244,14 +244,4 @@ static void test_threads(void)
     CHECK(((struct object *)pool_take(&pool))->item.index == used);
 }
 
-int main(void)
-{
-    test_references();
-    test_generations();
-    test_publishing();
-    test_names();
-    test_forget();
-    test_full();
-    test_threads();
-    return check_status();
-}
+CHECK_MAIN

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Servers and clients built with AddressSanitizer and ThreadSanitizer, with a preload that is built so, too: no
-# report, and every interaction.
+# Servers, clients and the preload are built with AddressSanitizer and ThreadSanitizer: no report, and every
+# interaction.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300

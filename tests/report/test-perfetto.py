@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# blkin show --format=perfetto, as Perfetto reads it, by the rules of its trace processor, which no registry has.
+# blkin show --format=perfetto, read by the rules of Perfetto's trace processor, which no package registry has.
 # Events are ordered by time, those of the same time by their order in the file. Slices of a thread must nest; others
 # are dropped. A flow begins at the innermost slice of its thread, and ends at the next one.
 # SPDX-License-Identifier: BSD-2-Clause

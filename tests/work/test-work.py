@@ -31,7 +31,7 @@ class Work(unittest.TestCase):
         return run
 
     def check(self, run, expected):
-        """All spans are counted; spans that a busy machine delayed are in the rates, and only there."""
+        """All spans are counted. Those that a busy machine delayed are in the rates only."""
         faults, deltas = run.check(expected)
         self.assertEqual(deltas.spans(), expected.acknowledged)
         self.assertGreater(expected.acknowledged, 10000)
@@ -44,7 +44,7 @@ class Work(unittest.TestCase):
     def test_one_is_killed(self):
         run = self.run_of("killed", wait_ms=2000)
         first, second = run.worker(), run.worker()
-        # before there are spans to count; a worker whose commit falls into the other's joining ends, and is started
+        # before there are spans to count; a worker that commits while the other one joins the group ends, and is started
         # again
         wait_until(lambda: run.keep_up() or [worker.page().get("blkin_work_partitions") for worker in (first, second)] == [6, 6],
                    lambda: f"both have partitions: {first.said()}{second.said()}", 60)
@@ -80,7 +80,7 @@ class Work(unittest.TestCase):
         run.end_workers()
 
     def test_kept_by_an_exporter(self):
-        """Another format or cluster than the input's: the sink's exporter."""
+        """The output has another format or cluster than the input, so the sink's exporter sends it."""
         run = self.run_of("exporter", wait_ms=1000)
         kept = run.folder / "kept.json"
         worker = run.worker(endpoint=f"file:{kept}", format="zipkin", log_level="info")
@@ -110,7 +110,7 @@ class Work(unittest.TestCase):
         for run in runs:
             run.wait_read()
         runs[1].end_workers()
-        self.cluster.broker.produce(runs[0].topic, 0, b"of somebody else")  # so that there is an offset to commit
+        self.cluster.broker.produce(runs[0].topic, 0, b"of somebody else")  # gives the worker an offset to commit
         wait_until(lambda: runs_on.page().get("blkin_work_messages_broken_total"), runs_on.said)
         self.cluster.broker.kill()
         self.check_waits(runs_on, systemd)
@@ -154,8 +154,8 @@ class Work(unittest.TestCase):
             pass
 
     def test_a_clock_is_ahead(self):
-        """The clock of a worker's host is ahead by more than the wait for a trace: none is closed before its time. A
-        busy machine has 4.5 s to deliver spans that belong together."""
+        """A worker's clock is ahead by more than the wait for a trace: no trace is closed early. A busy machine has 4.5 s to
+        deliver the spans of a trace."""
         run = self.run_of("ahead", wait_ms=6000)
         worker = run.worker(ahead_ms=12000)
         wait_until(lambda: worker.page().get("blkin_work_partitions", 0) == 12, worker.said, 60)

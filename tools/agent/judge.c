@@ -202,7 +202,7 @@ static bool judge_lists(const json_t *hosts, const char *name)
     return false;
 }
 
-/* Returns the time by this host's clock at the request; hosts of 0.9 tell a time by their own. */
+/* Returns the time by this host's clock. Hosts of version 0.9 send a time by their own clock. */
 static int64_t judge_read_held(const struct entry *entry, const json_t *answer)
 {
     if (!json_object_get(answer, "held_us"))
@@ -350,8 +350,8 @@ static void judge_separate(struct printer *printer, const char *separator)
         print_string(printer, separator);
 }
 
-/* Returns the time from which on that host has the whole trace. A host with spans tells it for the
- * rings of their users; of all hosts with spans, the latest such time is known. */
+/* Returns the time from which on that host has the whole trace; 0: not known. Of the hosts that
+ * have spans of the trace, only the latest such time is known. */
 static int64_t judge_held_from(const struct entry *entry, size_t host,
                                const struct judge_trace *trace)
 {

@@ -38,25 +38,33 @@ static unsigned spans(const struct rings *of)
 /* Lets the program work until the condition holds. */
 #define RECORD_UNTIL(condition) WORK_UNTIL(condition, record())
 
-static struct {
+static struct scenario {
     const char *name;
+    void (*play)(void);
     pid_t pid;
     struct rings_agent agent;
 } scenarios[64];
 
 static unsigned count;
 
-static void run(const char *name, void (*scenario)(void))
+#define SCENARIO(function)                                                           \
+    static void function(void);                                                      \
+    __attribute__((constructor)) static void function##_add(void)                    \
+    {                                                                                \
+        scenarios[count++] = (struct scenario){.name = #function, .play = function}; \
+    }                                                                                \
+    static void function(void)
+
+static void begin(struct scenario *scenario)
 {
     agent_prepare(&agent);
-    scenarios[count].name = name;
-    scenarios[count].agent = agent;
-    scenarios[count].pid = fork();
-    if (scenarios[count++].pid != 0)
+    scenario->agent = agent;
+    scenario->pid = fork();
+    if (scenario->pid != 0)
         return;
     rings_make(&memory, SCENARIO_EVENTS, RING_BYTES_MIN);
     rings_make(&other, SCENARIO_EVENTS, RING_BYTES_MIN);
-    scenario();
+    scenario->play();
     rings_close(&memory);
     rings_close(&other);
     (void)fflush(stderr); /* not by exit(): LeakSanitizer cannot inspect a process that has changed
@@ -64,13 +72,13 @@ static void run(const char *name, void (*scenario)(void))
     _exit(check_status());
 }
 
-#define RUN(scenario) run(#scenario, scenario)
-
 /* Returns the status of the test. */
-static int scenarios_wait(void)
+static int scenarios_play(void)
 {
     int status = 0;
 
+    for (unsigned i = 0; i < count; i++)
+        begin(&scenarios[i]);
     for (unsigned i = 0; i < count; i++) {
         CHECK(waitpid(scenarios[i].pid, &status, 0) == scenarios[i].pid && status == 0);
         if (status)
