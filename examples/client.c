@@ -67,9 +67,9 @@ static void begin_trace(struct blkin_span *span, const char *name)
 }
 
 /*
- * One request is one trace. A write sends data, a read must find it (NULL: anything). Sets *status
- * to 0 or an errno, EILSEQ where a read found something else; returns -errno if the connection is
- * of no more use.
+ * Makes one request, which is one trace. A write sends data. A read must return data (NULL: any).
+ * Sets *status to 0 or an errno; EILSEQ: a read returned other data. Returns -errno if the
+ * connection is broken.
  */
 static int run_request(struct worker *worker, struct wire_message *request, const char *data,
                        int *status)
@@ -81,7 +81,8 @@ static int run_request(struct worker *worker, struct wire_message *request, cons
     begin_trace(&span, wire_op_name(request->op));
     blkin_span_tag_uint64(&span, "offset", request->offset);
     blkin_span_tag_uint64(&span, "length", request->length);
-    /* Goes along: the gateway's span is a child. Not recorded: it stays all zeros, not traced. */
+    /* The request carries the context, so the gateway's span is a child. A span that is not
+     * recorded leaves zeros: not traced. */
     blkin_context_to_packed(blkin_span_context(&span), &request->trace);
 
     rc = wire_send_request(worker->fd, request, data);
@@ -155,7 +156,7 @@ static int connect_worker(struct worker *worker, const char *gateway)
     return 0;
 }
 
-/* -1 if text is no number from min to max. */
+/* Returns -1 if text is no number from min to max. */
 static int64_t number(const char *text, int64_t min, int64_t max)
 {
     char *end;

@@ -1,8 +1,4 @@
-/*
- * Faults that can be planted in a daemon of the example storage stack, to be found in its traces.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
 #include "fault.h"
 
@@ -40,7 +36,7 @@ static int refuse(const char *text, unsigned allowed)
     return -EINVAL;
 }
 
-/* From "20ms" or "20ms@8"; 0 if it is none, or too long a time. */
+/* Reads "20ms" or "20ms@8". Returns 0 if it is none, or too long a time. */
 static long long parse_ns(const char *text, long *only)
 {
     char *unit;

@@ -12,23 +12,23 @@ extern "C" {
 
 enum fault {
     FAULT_SLOW_DISK,    /* access to an object takes longer */
-    FAULT_SLOW_JOURNAL, /* so does a write to the journal */
-    FAULT_SLOW_NETWORK, /* and a request's way here */
+    FAULT_SLOW_JOURNAL, /* a write to the journal takes longer */
+    FAULT_SLOW_NETWORK, /* a request takes longer to arrive here */
     FAULT_DROP_REPLICA, /* no answer to the primary */
     FAULT_COUNT
 };
 
 /*
- * Plants a fault from "slow-disk=20ms" and the like, for the whole process; with "@8" behind it, it
- * happens only the eighth time. Call it before there are threads. allowed has the bit 1 <<
- * FAULT_... of each fault that the daemon knows. Returns 0, or -EINVAL after a message to stderr.
+ * Plants a fault in the process: "slow-disk=20ms"; "slow-disk=20ms@8": only the eighth time. Call
+ * it before threads start. allowed: a bit 1 << FAULT_... for each fault that the daemon knows.
+ * Returns 0, or -EINVAL after a message to stderr.
  */
 int fault_plant(const char *text, unsigned allowed);
 
-/* Waits for as long as the fault says; returns at once if it is not planted. */
+/* Waits for the time of the fault. Returns at once if the fault is not planted. */
 void fault_wait(enum fault fault);
 
-/* 1 if it is planted. */
+/* Returns 1 if the fault is planted. */
 int fault_is_planted(enum fault fault);
 
 #ifdef __cplusplus

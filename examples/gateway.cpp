@@ -1,8 +1,8 @@
 /*
- * The gateway of the example storage stack: takes requests from clients on to the volume mapper.
+ * The gateway of the example storage stack: passes requests of clients on to the volume mapper.
  *
  * Tracing in C++ with the original API, server and client side: serve_requests() joins the trace
- * that came with a request, forward() makes a span of the request that goes on.
+ * that came with a request. forward() makes a client's span for the request to the mapper.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

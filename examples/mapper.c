@@ -27,8 +27,8 @@
 #define STORE_TIMEOUT_S 10 /* longer than a store takes to give up on a secondary */
 
 /*
- * The map of a thin-provisioned volume: which object holds which extent, with copy-on-write.
- * Nothing of it is kept on disk.
+ * The map of a thin-provisioned volume: the object of each extent, with copy-on-write. The map is
+ * only in memory.
  */
 #define EXTENT_SIZE    65536U
 #define VOLUME_EXTENTS (1U << 20) /* 64 GiB */
@@ -36,13 +36,13 @@
 
 struct extent {
     uint64_t object;   /* 0: nothing was written yet, reads as zeros */
-    uint64_t snapshot; /* how many there were when the object was made */
+    uint64_t snapshot; /* the number of snapshots when the object was made */
 };
 
 struct volume {
     struct extent *extents;
     pthread_mutex_t locks[VOLUME_LOCKS]; /* of an extent: number modulo VOLUME_LOCKS */
-    pthread_rwlock_t requests;           /* for reading: a read or a write; else a snapshot */
+    pthread_rwlock_t requests; /* a read or a write locks it for reading, a snapshot for writing */
     uint64_t snapshots;
     atomic_uint_least64_t last_object;
 };
@@ -55,7 +55,7 @@ enum extent_state {
 
 struct mapper {
     struct volume volume;
-    struct peer_address stores[MAX_STORES]; /* object n is in the one of n modulo store_count */
+    struct peer_address stores[MAX_STORES]; /* object n is in store n modulo store_count */
     int store_count;
 };
 
@@ -63,10 +63,10 @@ struct connection {
     struct mapper *mapper;
     struct peer stores[MAX_STORES];
     char data[WIRE_MAX_LENGTH]; /* of the request */
-    char extent[EXTENT_SIZE];   /* that is copied */
+    char extent[EXTENT_SIZE];   /* that copy() copies */
 };
 
-/* A request of our own, as a step: the store's spans become children of that. */
+/* Sends a request to a store, as a step. The store's span becomes a child of the step. */
 static int call_store(struct connection *connection, struct wire_message request, char *data,
                       struct blkin_span *span)
 {
@@ -88,7 +88,7 @@ static int call_store(struct connection *connection, struct wire_message request
     return status;
 }
 
-/* To a new object; the old one is the snapshot's from now on. */
+/* Copies the extent to a new object. The old object belongs to the snapshot from then on. */
 static int copy(struct connection *connection, uint64_t from, uint64_t to, struct blkin_span *span)
 {
     struct wire_message request = {.op = WIRE_READ, .object = from, .length = EXTENT_SIZE};
@@ -123,7 +123,7 @@ static enum extent_state state_of(const struct volume *volume, const struct exte
     return extent->snapshot < volume->snapshots ? EXTENT_SHARED : EXTENT_OWN;
 }
 
-/* With the extent locked: waiting for that is in the step. */
+/* Locks the extent and returns its state. The step includes the wait for the lock. */
 static enum extent_state lookup(struct volume *volume, uint64_t extent, uint64_t *object,
                                 struct blkin_span *span)
 {
@@ -139,7 +139,8 @@ static enum extent_state lookup(struct volume *volume, uint64_t extent, uint64_t
     return state;
 }
 
-/* The object for a write to the extent, which is locked until then, or for a read (0: none). */
+/* Sets *object to the object for a read or a write of the extent; 0: none, for a read. Locks the
+ * extent meanwhile. */
 static int map(struct connection *connection, uint64_t extent, int writing, uint64_t *object,
                struct blkin_span *span)
 {
@@ -161,7 +162,7 @@ static int map(struct connection *connection, uint64_t extent, int writing, uint
     return status;
 }
 
-/* A read or write, extent by extent. */
+/* Reads or writes extent by extent. */
 static int transfer(struct connection *connection, const struct wire_message *request,
                     struct blkin_span *span)
 {
@@ -219,7 +220,8 @@ static void serve_requests(int fd, struct connection *connection)
         struct blkin_span *span;
         int status = -rc;
 
-        fault_wait(FAULT_SLOW_NETWORK); /* before there is a span: as if it were still on its way */
+        fault_wait(FAULT_SLOW_NETWORK); /* before the span begins, as if the request were still on
+                                           its way */
         /* The sender's span is the parent. All zeros mean not traced: nothing is recorded. */
         blkin_context_from_packed(&context, &request.trace);
         span = blkin_span_begin_remote_in(&room, sizeof(room), wire_op_name(request.op),
@@ -230,7 +232,8 @@ static void serve_requests(int fd, struct connection *connection)
             status = answer(connection, &request, span);
         if (status != 0)
             blkin_span_error(span, strerror(status));
-        /* Before the reply leaves: after it, the sender could end its span earlier than we ours. */
+        /* The span ends before the reply leaves. If not, the sender's span could end before this
+         * one. */
         blkin_span_end(span);
         if (wire_send_reply(fd, &request, status, connection->data) < 0 || rc < 0)
             break;
@@ -275,7 +278,7 @@ static int volume_init(struct volume *volume)
     for (int i = 0; i < VOLUME_LOCKS; i++)
         pthread_mutex_init(&volume->locks[i], NULL);
     pthread_rwlockattr_init(&attributes);
-    /* else a snapshot would wait for ever where there is always some request under way */
+    /* writers first: if not, a snapshot might never find a moment without a request */
     pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&volume->requests, &attributes);
     pthread_rwlockattr_destroy(&attributes);

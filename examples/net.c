@@ -1,8 +1,4 @@
-/*
- * TCP for the example storage stack: addresses, connections and a server with a thread each.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
 #include "net.h"
 
@@ -49,7 +45,7 @@ static void describe(struct net_address *address)
     }
 }
 
-/* Splits "HOST:PORT"; false if that is not what it is. */
+/* Splits "HOST:PORT". Returns false if the text has another form. */
 static bool split(const char *host_port, char *host, size_t host_size, const char **port)
 {
     const char *colon = strrchr(host_port, ':');
@@ -160,7 +156,8 @@ int net_connect(const struct net_address *peer, int timeout_s, struct net_addres
     return rc < 0 ? close_and_return(fd, rc) : fd;
 }
 
-/* Closing with unread data would reset the connection, and our last reply be lost with it. */
+/* Ends the sending, and drops unread data: with unread data, close() would reset the connection,
+ * and the last reply would be lost. */
 static void hang_up(int fd)
 {
     const struct timeval timeout = {.tv_sec = 1};
@@ -187,7 +184,7 @@ static void *connection_thread(void *arg)
     while (*link != connection)
         link = &(*link)->next;
     *link = connection->next;
-    close(connection->fd); /* under the lock: stop() must not meet a reused number */
+    close(connection->fd); /* under the lock, so that stop() uses no closed descriptor */
     pthread_cond_signal(&server->ended);
     pthread_mutex_unlock(&server->lock);
     free(connection);
@@ -221,7 +218,7 @@ static void start(struct server *server, int fd)
     pthread_mutex_unlock(&server->lock);
 }
 
-/* No new requests from here on: each thread meets the end of its connection, and ends. */
+/* Accepts no new requests. Each thread sees the end of its connection, and ends. */
 static void stop(struct server *server)
 {
     pthread_mutex_lock(&server->lock);

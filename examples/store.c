@@ -29,8 +29,8 @@
 
 #define MAX_SECONDARIES     4
 #define SECONDARY_CONNECT_S 1
-/* A time-out of 500 ms, in parts: if this whole machine stood still for a while, replies come in
- * the next part. */
+/* A time-out of 500 ms, in parts. If the machine stood still for a while, replies come in the
+ * next part. */
 #define SECONDARY_WAITS   10
 #define SECONDARY_WAIT_MS 50
 #define FAULTS                                                                     \
@@ -195,7 +195,7 @@ struct connection {
     char data[WIRE_MAX_LENGTH];
 };
 
-/* Of the step that is open, if one is. */
+/* Tags the open step, or the span if no step is open. */
 static int tag_status(struct blkin_span *span, int status)
 {
     if (status != 0)
@@ -223,7 +223,7 @@ static void replicate_begin(struct replication *replication, const struct wire_m
     replication->request = *request;
     replication->request.op = WIRE_REPLICATE;
     replication->waiting = 1;
-    /* Goes along: the secondary's span becomes a child. */
+    /* The request carries the context, so the secondary's span is a child. */
     blkin_context_to_packed(blkin_span_context(span), &replication->request.trace);
     status = peer_send(&replication->peer, &replication->request, data);
     if (status != 0)
@@ -240,7 +240,8 @@ static int await_replies(struct pollfd *wait, int count)
     return ready;
 }
 
-/* Takes the replies as they come: each span ends when its own secondary has answered. */
+/* Receives the replies in the order of their arrival. Each span ends when its secondary has
+ * answered. */
 static void replicate_finish(struct replication *replications, int count)
 {
     for (;;) {
@@ -249,7 +250,7 @@ static void replicate_finish(struct replication *replications, int count)
         int ready;
 
         for (int i = 0; i < count; i++) {
-            wait[i] = (struct pollfd){.fd = -1, .events = POLLIN}; /* -1: is passed over */
+            wait[i] = (struct pollfd){.fd = -1, .events = POLLIN}; /* -1: poll() ignores it */
             if (replications[i].waiting)
                 wait[i].fd = replications[i].peer.fd;
             waiting += replications[i].waiting;
@@ -270,7 +271,7 @@ static void replicate_finish(struct replication *replications, int count)
     }
 }
 
-/* Returns how many secondaries do not have it. */
+/* Returns the number of secondaries that do not have the data. */
 static int replicate(struct connection *connection, const struct wire_message *request,
                      const struct blkin_span *parent)
 {
@@ -307,7 +308,7 @@ static int apply(struct store *store, const struct wire_message *request, const 
                                           request->length));
 }
 
-/* A secondary that fails leaves the write degraded, and not failed: there is one good copy. */
+/* If a secondary fails, the write is degraded, but does not fail: there is one good copy. */
 static int write_request(struct connection *connection, const struct wire_message *request,
                          struct blkin_span *span)
 {
@@ -356,7 +357,8 @@ static void serve_requests(int fd, struct connection *connection)
 
         if (request.op == WIRE_REPLICATE && fault_is_planted(FAULT_DROP_REPLICA))
             continue;
-        fault_wait(FAULT_SLOW_NETWORK); /* before there is a span: as if it were still on its way */
+        fault_wait(FAULT_SLOW_NETWORK); /* before the span begins, as if the request were still on
+                                           its way */
         /* The sender's span is the parent. All zeros mean not traced: nothing is recorded. */
         blkin_context_from_packed(&context, &request.trace);
         blkin_span_begin_remote(&span, wire_op_name(request.op), BLKIN_SERVER, &context);
@@ -366,7 +368,8 @@ static void serve_requests(int fd, struct connection *connection)
         if (rc > 0)
             status = answer(connection, &request, &span);
         tag_status(&span, status);
-        /* Before the reply leaves: after it, the sender could end its span earlier than we ours. */
+        /* The span ends before the reply leaves. If not, the sender's span could end before this
+         * one. */
         blkin_span_end(&span);
         if (wire_send_reply(fd, &request, status, connection->data) < 0 || rc < 0)
             break;

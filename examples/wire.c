@@ -88,7 +88,7 @@ static int send_message(int fd, const struct wire_message *message, const void *
     return 0;
 }
 
-/* Returns 1, 0 if the peer closed before the first byte, or -errno. */
+/* Returns 1, or 0 if the peer has closed before the first byte, or -errno. */
 static int receive_all(int fd, void *buffer, size_t size)
 {
     size_t done = 0;
@@ -106,7 +106,7 @@ static int receive_all(int fd, void *buffer, size_t size)
     return 1;
 }
 
-/* As receive_all(). Nothing but the magic is checked here. */
+/* As receive_all(). Checks only the magic. */
 static int receive_header(int fd, struct wire_message *message)
 {
     struct wire_header header;
@@ -228,7 +228,7 @@ void peer_close(struct peer *peer)
     peer->fd = -1;
 }
 
-/* A late reply would be taken for that to the next request: hence a new connection. */
+/* Closes the connection: a late reply would be taken for the reply to the next request. */
 int peer_fail(struct peer *peer, int error)
 {
     if (!peer->was_reported)

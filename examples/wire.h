@@ -1,7 +1,7 @@
 /*
  * The protocol of the example storage stack: a fixed header that carries the trace, then data.
  *
- * Nothing here records anything: the trace is passed on like any other field, in BlkKin's own 24
+ * These functions record no spans: the trace is passed on like any other field, in BlkKin's own 24
  * bytes. Both APIs can write and read them: blkin_pack_trace_info() and blkin_context_to_packed().
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -33,13 +33,14 @@ enum wire_op {
 struct wire_message {
     uint32_t op; /* enum wire_op */
     uint32_t length;
-    uint64_t object; /* 0 above the mapper: there, offset is one of the volume */
+    uint64_t
+        object; /* 0 in requests to the gateway and the mapper, where offset is in the volume */
     uint64_t offset;
     uint32_t status;                      /* of a reply: 0, or a Linux errno */
     struct blkin_trace_info_packed trace; /* the sender's span; all zeros: not traced */
 };
 
-/* "write", "read" and so on, or "unknown": a span's name */
+/* Returns the name of a span: "write", "read" and so on, or "unknown". */
 const char *wire_op_name(uint32_t op);
 
 /*
@@ -78,23 +79,23 @@ struct peer {
     const struct peer_address *address;
     int timeout_s;
     int fd;           /* negative: not connected */
-    int was_reported; /* on stderr, since it last answered */
+    int was_reported; /* on stderr, since the peer last answered */
 };
 
-/* From HOST:PORT. Returns 0, or -EINVAL after a message to stderr. */
+/* Reads HOST:PORT. Returns 0, or -EINVAL after a message to stderr. */
 int peer_resolve(struct peer_address *address, const char *text);
 
 void peer_init(struct peer *peer, const struct peer_address *address, int timeout_s);
 void peer_close(struct peer *peer);
 
 /*
- * Send a request, and receive the reply to it. They return 0, or an errno: that of the
- * connection, which is then closed, or the one that the peer answered.
+ * Send a request, and receive its reply. Return 0, or the errno that the peer answered, or the
+ * errno of a failed connection, which is then closed.
  */
 int peer_send(struct peer *peer, const struct wire_message *request, const void *data);
 int peer_receive(struct peer *peer, const struct wire_message *request, void *data);
 
-/* Reports the error and closes the connection, as they do. Returns the error. */
+/* Reports the error and closes the connection. Returns the error. */
 int peer_fail(struct peer *peer, int error);
 
 #ifdef __cplusplus

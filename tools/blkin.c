@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "tools/base/commands.h"
+#include "tools/config/keys.h"
 #include "tools/live/readers.h"
 #include "tools/live/tracing.h"
 #include "tools/reader/graph.h"
@@ -79,7 +80,7 @@ int main(int argc, char *argv[])
     int status;
 
     setlocale(LC_CTYPE, ""); /* not LC_NUMERIC: numbers have decimal points */
-    sampler_register();
+    keys_set_sampler_check(host_settings_check);
     if (job_run_in_child(argc, argv, jobs, &status))
         return status;
     for (size_t i = 0; i < COMMANDS; i++) {

@@ -1,5 +1,6 @@
 /*
- * Files: pread(2), write(2) and pwrite(2) without short counts, durable names, fingerprints.
+ * Files: pread(2), write(2) and pwrite(2) without short counts, durable names, fingerprints; the
+ * boot.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -34,6 +35,19 @@ static inline size_t read_at(int fd, void *bytes, size_t room, uint64_t at)
         done += (size_t)got;
     }
     return done;
+}
+
+#define BOOT_ID_MAX 64
+
+/* Reads the id of this boot of the host; "": it cannot be read. */
+static inline void boot_id_read(char id[BOOT_ID_MAX])
+{
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+    id[fd < 0 ? 0 : read_at(fd, id, BOOT_ID_MAX - 1, 0)] = '\0';
+    id[strcspn(id, "\n")] = '\0';
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 #define FILE_OFFSET_CURRENT UINT64_MAX /* write_all_at() uses write(2) in place of pwrite(2) */

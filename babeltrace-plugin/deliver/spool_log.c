@@ -14,7 +14,6 @@
 
 #define SEARCH_BYTES 65536 /* bytes that are searched for a head at once */
 
-#define BOOT_ID_MAX   64
 #define TIME_LINE_MAX 128
 
 /* ---- writing records ------------------------------------------------------------------------- */
@@ -228,15 +227,11 @@ int64_t boot_time_ms(void)
 
 int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
 {
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    char id[BOOT_ID_MAX] = "", line[TIME_LINE_MAX] = "", of[BOOT_ID_MAX] = "";
+    char id[BOOT_ID_MAX], line[TIME_LINE_MAX] = "", of[BOOT_ID_MAX] = "";
     int64_t offset_ms;
     int length;
 
-    if (file) {
-        (void)!fscanf(file, "%63s", id); /* an empty id means: each start follows a boot */
-        (void)fclose(file);
-    }
+    boot_id_read(id); /* an empty id means: each start follows a boot */
     if (pread(fd, line, sizeof(line) - 1, 0) > 0 &&
         sscanf(line, "%63s %" SCNd64, of, &offset_ms) == 2 && id[0] && strcmp(of, id) == 0)
         return offset_ms;

@@ -22,9 +22,8 @@
 /*
  * clang-format off
  *
- * The greatest 64-bit number, of those whose first bit is set, of each slot of an octave:
- * 2^(63 + n/128), rounded down. No such power is whole, but for n = 0, so comparing with them is
- * exact.
+ * bounds[n] is 2^(63 + n/128), rounded down: the greatest value of slot n of the highest octave.
+ * Comparing with the bounds is exact, because only for n = 0 the power is an integer.
  */
 static const uint64_t bounds[SUBBUCKETS + 1] = {
     UINT64_C(0x8000000000000000), UINT64_C(0x80b1ed4fd999ab6c), UINT64_C(0x8164d1f3bc030773),

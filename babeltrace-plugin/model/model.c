@@ -295,9 +295,9 @@ static void find_parents(struct trace_model *model)
     }
 }
 
-/* Cuts each circle of parents at its first span. Until the tree is made, a node's depth is the
+/* Cuts each cycle of parents at its first span. Until the tree is made, a node's depth is the
  * number of the walk that visited the node. */
-static void cut_circles(struct trace_model *model)
+static void cut_cycles(struct trace_model *model)
 {
     struct trace_node *nodes = model->nodes;
 
@@ -333,8 +333,8 @@ static void link_node(struct trace_model *model, uint32_t i)
     *first = i;
 }
 
-/* Goes from the last span to the first, so siblings are in order of time. At the top, whole trees
- * come first. */
+/* Goes from the last span to the first, so siblings are in order of time. At the top, spans whose
+ * parent is missing come last. */
 static void make_tree(struct trace_model *model)
 {
     for (uint32_t i = 0; i < model->count; i++)
@@ -429,7 +429,7 @@ bool trace_model_link(struct trace_model *model)
         return false;
     fill_table(model);
     find_parents(model);
-    cut_circles(model);
+    cut_cycles(model);
     measure(model);
     make_tree(model);
     measure_tree(model);

@@ -119,7 +119,7 @@ static void join_put_below(struct join_group *group, struct join_group *top)
     group->above = top;
 }
 
-/* Returns false if joining would make a circle. */
+/* Returns false if joining would make a cycle. */
 static bool join_to(struct join *join, struct join_group *group, struct join_half *client)
 {
     /* the group of the client's trace, if that trace is or was held */

@@ -37,11 +37,11 @@ LINE_MAX = 4 << 20
 
 
 class Wrong(Exception):
-    """Said to the user."""
+    """An error with a message for the user."""
 
 
 def tell(text, stream=None):
-    """One write for the whole line: other threads write lines, too."""
+    """Prints a line in one write, because other threads print lines, too."""
     print(text + "\n", end="", file=stream, flush=True)
 
 
@@ -87,7 +87,7 @@ class BackEnd:
 
 
 class Choice:
-    """All threads use it."""
+    """Chooses the back end of each request. All threads share one object."""
 
     def __init__(self, backs, policy):
         self.backs, self.policy = backs, policy
@@ -120,7 +120,7 @@ class Choice:
             return best
 
     def done(self, back):
-        """It has begun to answer, or never will."""
+        """Counts a request that has an answer, or never gets one, as done."""
         with self.lock:
             back.under_way -= 1
 
@@ -131,10 +131,10 @@ class Choice:
             back.under_way -= 1
 
 
-# ---- what the traces tell: the lines of `blkin stat --json`
+# ---- statistics: the lines of `blkin stat --json`
 
 def totals(backs, rows):
-    """{name of spans: {back end: [how many, us of all together]}}.
+    """Returns {name of spans: {back end: [number, their sum in us]}}.
 
     `blkin run` calls requests "serve :PORT": the port is the back end's own, and left out.
     """
@@ -166,26 +166,26 @@ def learn(choice, rows):
                 back.wait_us = max(back.wait_us / 2, least)
 
 
-def read_feedback(choice, verbose):
-    """A thread's: until the statistics end."""
+def read_statistics(choice, verbose):
+    """Reads statistics in a thread, until they end."""
     with open(0, "rb", closefd=False) as lines:
         for line in iter(lambda: lines.readline(LINE_MAX), b""):
             try:
                 learn(choice, json.loads(line)["rows"])
             except (ValueError, KeyError, TypeError, AttributeError):
-                complain('a line of the feedback is none of "blkin stat --json"')
+                complain('a line of the standard input is not from "blkin stat --json"')
                 continue
             if verbose:
                 tell("; ".join(f"{back.name}: {back.requests} requests, {back.wait_us:.0f} us"
                                for back in choice.backs))
-    complain("the feedback has ended: requests go where the fewest are under way from now on")
+    complain("the statistics have ended: from now on the policy is least")
     choice.policy = "least"
 
 
 # ---- a client's connection
 
 def is_usable(connection):
-    """A back end may have closed an idle connection: there is an end to be read then."""
+    """Returns whether the connection is open. If the back end has closed an idle one, its end can be read."""
     return connection and not wait([connection], 0)
 
 
@@ -194,7 +194,7 @@ class Relay:
         self.choice, self.client = choice, client
         self.connections = {}    # back end -> our connection to it
         self.back = None         # where the last request went
-        self.is_answered = True  # it is, or its answer has begun
+        self.is_answered = True  # the last request is answered, or its answer has begun
 
     def begin_request(self):
         """Finds a back end. Returns whether one can be reached."""
@@ -292,7 +292,7 @@ def main(arguments):
         raise Wrong(__doc__[__doc__.index("usage:"):__doc__.index("The back ends")].strip())
     choice = Choice(backs, policy)
     if policy == "wait":
-        threading.Thread(target=read_feedback, args=(choice, verbose), daemon=True).start()
+        threading.Thread(target=read_statistics, args=(choice, verbose), daemon=True).start()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         serve(choice, listen)

@@ -126,15 +126,15 @@ static int filter_config(nbdkit_next_config *next, nbdkit_backend *backend, cons
 
 /* ---- the process ---- */
 
-/* In the process that serves: LTTng's threads would not survive nbdkit's going to the background.
- */
+/* Called in the process that serves. If nbdkit goes to the background, LTTng's threads of the
+ * first process end. */
 static int filter_after_fork(nbdkit_backend *backend)
 {
     (void)backend;
     blkin_set_service(settings.service, NULL, 0);
     blkin_set_version("nbdkit " NBDKIT_VERSION_STRING);
     (void)blkin_init();
-    /* again: BLKIN_SAMPLING, read by blkin_init(), is for programs that say nothing themselves */
+    /* after blkin_init(), because a parameter has priority over BLKIN_SAMPLING */
     if (settings.sampling)
         (void)blkin_set_sampling(settings.sampling);
     return 0;
@@ -143,7 +143,7 @@ static int filter_after_fork(nbdkit_backend *backend)
 static void filter_unload(void)
 {
     blkin_set_service(NULL, NULL, 0);
-    blkin_set_version(NULL); /* ours is about to be unmapped */
+    blkin_set_version(NULL); /* the filter, which has the text, is unmapped next */
 }
 
 /* ---- connections ---- */
@@ -286,14 +286,14 @@ APART static int trace(nbdkit_next *next, void *handle, enum request_type type, 
     return request_trace(next, handle, &request, err);
 }
 
-/* With the arguments of the callback in their order, which then need not be moved for it. */
+/* The arguments have the order of the callback's, so the compiler need not move them. */
 APART static int trace_pread(nbdkit_next *next, void *handle, void *buffer, uint32_t count,
                              uint64_t offset, uint32_t flags, int *err)
 {
     return trace(next, handle, REQUEST_READ, count, offset, flags, buffer, err);
 }
 
-/* The buffer loses its const only until pass_on(). */
+/* Casts const away; pass_on() only reads the buffer. */
 APART static int trace_pwrite(nbdkit_next *next, void *handle, const void *buffer, uint32_t count,
                               uint64_t offset, uint32_t flags, int *err)
 {

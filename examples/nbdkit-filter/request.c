@@ -102,8 +102,8 @@ static int pass_on_within(struct blkin_span *span, nbdkit_next *next, const stru
     return pass_on(next, request, err);
 }
 
-/* The span stays the current one: if this filter is also below, on this thread, its step is within
- * this one. */
+/* Makes a step. The span stays the current one: if this filter is also below, on this thread,
+ * its step is inside this step. */
 static int trace_step(struct blkin_span *span, nbdkit_next *next, const struct request *request,
                       int *err)
 {

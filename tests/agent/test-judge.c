@@ -56,35 +56,26 @@ static void earlier(void *context, struct asker *asker, const struct wanted *wan
 
 static const struct judge_callbacks callbacks = {judged, left, listed, earlier, NULL};
 
-/* Returns a request of this host for the traces first to last. The hosts are "a" (this one) and
+/* This host wants the traces first to last, which began then. The hosts are "a" (this one) and
  * "b". */
-static void ask(struct judge *judge, const char *id, int64_t at_ns, uint64_t first, uint64_t last,
-                const char *name)
+static void ask_from(struct judge *judge, const char *id, int64_t at_ns, int64_t begin_ns,
+                     uint64_t first, uint64_t last, const char *name)
 {
     struct request *request = request_new(id, "a");
     json_t *hosts = json_pack("[s, s]", "a", "b");
 
     request->at_ns = at_ns;
     for (uint64_t low = first; low <= last; low++)
-        (void)request_add(request, (struct trace_id){0, low}, 1000, "rule");
+        (void)request_add(request, (struct trace_id){0, low}, begin_ns, "rule");
     CHECK(judge_ask(judge, request, hosts, name, 100));
     requests_free(request);
     json_decref(hosts);
 }
 
-/* Asks for traces whose begin is known. */
-static void ask_from(struct judge *judge, int64_t at_ns, int64_t begin_ns, uint64_t first,
-                     uint64_t last)
+static void ask(struct judge *judge, const char *id, int64_t at_ns, uint64_t first, uint64_t last,
+                const char *name)
 {
-    struct request *request = request_new("r1", "a");
-    json_t *hosts = json_pack("[s, s]", "a", "b");
-
-    request->at_ns = at_ns;
-    for (uint64_t low = first; low <= last; low++)
-        (void)request_add(request, (struct trace_id){0, low}, begin_ns, "rule");
-    CHECK(judge_ask(judge, request, hosts, NULL, 100));
-    requests_free(request);
-    json_decref(hosts);
+    ask_from(judge, id, at_ns, 1000, first, last, name);
 }
 
 static void answer(struct judge *judge, const char *text)
@@ -107,7 +98,7 @@ static struct judge *begin(void)
 #define TRACE(id, have, want) \
     "{\"id\": \"" id "\", \"spans\": 1, \"have\": [\"" have "\"], \"want\": [\"" want "\"]}"
 
-static void test_complete(void)
+TEST(test_complete)
 {
     struct judge *judge = begin();
 
@@ -124,7 +115,7 @@ static void test_complete(void)
     judge_free(judge);
 }
 
-static void test_incomplete(void)
+TEST(test_incomplete)
 {
     struct judge *judge = begin();
 
@@ -162,7 +153,7 @@ static void test_incomplete(void)
 
 /* A trace that began before the searched time is requested once more. So is a trace whose missing
  * parent may have ended before that time. Without that request, the trace is incomplete. */
-static void test_earlier(void)
+TEST(test_earlier)
 {
     struct judge *judge = begin();
     const int64_t at_ns = INT64_C(1000000000);
@@ -170,7 +161,7 @@ static void test_earlier(void)
                        "\"begin\": 700000000}";
     char text[512];
 
-    ask_from(judge, at_ns, 900000000, 1, 3);
+    ask_from(judge, "r1", at_ns, 900000000, 1, 3, NULL);
     answer(judge,
            REACH("a", "101",
                  TRACE("1", "10", "20") ", " TRACE("2", "11", "11") ", " TRACE("3", "12", "22")));
@@ -188,7 +179,7 @@ static void test_earlier(void)
 }
 
 /* A stopped process reads no answers: the stall does not count as silence of other hosts. */
-static void test_stall(void)
+TEST(test_stall)
 {
     struct judge *judge = begin();
 
@@ -206,7 +197,7 @@ static void test_stall(void)
 
 /* The verdict of a trace that a person requests by its id has the begin of the first span. If that
  * is not known, the verdict has the time of the request. */
-static void test_time(void)
+TEST(test_time)
 {
     static const char *const answers[] = {
         "", TRACE("1", "10", "20"),
@@ -238,7 +229,7 @@ static void test_time(void)
 }
 
 /* A ring of b that began after the trace may have lost spans, even if b has answered with spans. */
-static void test_held(void)
+TEST(test_held)
 {
     static const char *const answers[][3] = {
         {TRACE("1", "10", "10"), "\"held_from\": 1001, \"traces\": []",
@@ -267,7 +258,7 @@ static void test_held(void)
     }
 }
 
-static void test_yield(void)
+TEST(test_yield)
 {
     struct judge *judge = begin();
     struct request *earlier = request_new("x", "b"), *late_spans = request_new("y", "b");
@@ -289,7 +280,7 @@ static void test_yield(void)
 
 /* ---- requests of persons ---- */
 
-static void test_by_hand(void)
+TEST(test_by_hand)
 {
     struct judge *judge = begin();
     json_t *kept;
@@ -313,7 +304,7 @@ static void test_by_hand(void)
 
 /* A request for the traces of a service is done when the listed traces are done. Traces that the
  * answer does not list count as left out. */
-static void test_service(void)
+TEST(test_service)
 {
     struct judge *judge = begin();
     struct request *request = request_new("r1", "a");
@@ -352,7 +343,7 @@ static void ask_listed(void *context, const char *name, const struct request *tr
     json_decref(hosts);
 }
 
-static void test_many_services(void)
+TEST(test_many_services)
 {
     const struct judge_callbacks on = {judged, left, ask_listed, earlier, NULL};
     json_t *hosts = json_pack("[s]", "a");
@@ -380,7 +371,7 @@ static void test_many_services(void)
 }
 
 /* Sent traces that are not listed are counted. Then no span counts as missing. */
-static void test_unlisted(void)
+TEST(test_unlisted)
 {
     struct judge *judge = begin();
     struct request *request = request_new("r1", "a");
@@ -403,7 +394,7 @@ static void test_unlisted(void)
 }
 
 /* Messages of other hosts are not trusted. */
-static void test_nonsense(void)
+TEST(test_nonsense)
 {
     struct judge *judge = begin();
 
@@ -418,19 +409,4 @@ static void test_nonsense(void)
     judge_free(judge);
 }
 
-int main(void)
-{
-    test_complete();
-    test_incomplete();
-    test_earlier();
-    test_stall();
-    test_time();
-    test_held();
-    test_yield();
-    test_by_hand();
-    test_service();
-    test_many_services();
-    test_unlisted();
-    test_nonsense();
-    return check_status();
-}
+CHECK_MAIN

@@ -32,7 +32,7 @@ static struct request *request(const char *host, int64_t due_ms, uint64_t first,
     return made;
 }
 
-static void test_due(void)
+TEST(test_due)
 {
     struct scan_queue scan_queue = {.max = 100};
     struct request *taken;
@@ -61,7 +61,7 @@ static void test_due(void)
     CHECK(scan_queue.traces == 0 && !scan_queue.list);
 }
 
-static void test_cap(void)
+TEST(test_cap)
 {
     struct scan_queue scan_queue = {.max = 3};
     struct request *taken;
@@ -81,7 +81,7 @@ static void test_cap(void)
 
 /* Each asker has a limit of its own. A scan is for one asker. An asker that rests holds up no
  * other. */
-static void test_askers(void)
+TEST(test_askers)
 {
     struct scan_queue scan_queue = {.max = 3, .rest_ms = 500};
     struct asker one = {.rest_ms = 300}, other = {.rest_ms = 0};
@@ -121,7 +121,7 @@ static struct request *last(const char *host, int64_t asked_s, const char *servi
 
 /* Requests for all traces of a time have a fetch of their own. Requests whose times overlap share
  * it. */
-static void test_last(void)
+TEST(test_last)
 {
     struct scan_queue scan_queue = {.max = 3};
     struct request *taken;
@@ -154,7 +154,7 @@ static void test_last(void)
 }
 
 /* A request as this host sends it and another host reads it. */
-static void test_message(void)
+TEST(test_message)
 {
     struct request *made = request("store-1", 0, 1, 5), *read;
     size_t left;
@@ -221,7 +221,7 @@ static json_t *found(const char *id, int spans, const char *have, const char *wa
     return json_pack("{ss, si, s[s], s[s]}", "id", id, "spans", spans, "have", have, "want", want);
 }
 
-static void test_collected(void)
+TEST(test_collected)
 {
     struct collected *collected = collected_new();
     struct collected_trace *trace = collected_get(collected, id_of(1));
@@ -263,7 +263,7 @@ static void test_collected(void)
 }
 
 /* With more ids than a list can have, the trace is marked as cut. */
-static void test_cut(void)
+TEST(test_cut)
 {
     static const char *const lists[] = {"have", "want"};
 
@@ -289,7 +289,7 @@ static void test_cut(void)
 }
 
 /* Windows that overlap are merged. If there are too many, the first ones are removed. */
-static void test_windows(void)
+TEST(test_windows)
 {
     struct collected *collected = collected_new();
     const struct collected_window *windows;
@@ -324,7 +324,7 @@ static struct collected *read_again(struct collected *collected, const char *pat
 
 /* The file has the collected traces, the open traces, and the times from which on rings had them.
  */
-static void test_file(void)
+TEST(test_file)
 {
     char path[] = "/tmp/scan-queue.XXXXXX";
     struct collected *collected = collected_new();
@@ -364,7 +364,7 @@ static void test_file(void)
 
 /* A trace whose spans are not settled is saved as not collected, even if it was judged. Its window
  * is not saved. */
-static void test_unsettled(void)
+TEST(test_unsettled)
 {
     struct collected *collected = collected_new();
     struct collected_trace *trace = collected_get(collected, id_of(1));
@@ -399,7 +399,7 @@ static bool file_has(struct collected *collected, const char *part)
 }
 
 /* The file has each change: a changed trace gets a new line. */
-static void test_changes(void)
+TEST(test_changes)
 {
     struct collected *collected = collected_new();
     struct collected_trace *trace = collected_get(collected, id_of(1));
@@ -425,7 +425,7 @@ static void test_changes(void)
 
 /* The table has a bound: the oldest traces are removed. Neither this agent nor the next one takes
  * the alarms of removed traces as new. */
-static void test_forgotten(void)
+TEST(test_forgotten)
 {
     char path[] = "/tmp/scan-queue.XXXXXX";
     struct collected *collected = collected_new();
@@ -470,7 +470,7 @@ static uint64_t missing_of(struct alarms_seen *alarms_seen)
 }
 
 /* A new watcher reads the ring again: read alarms are not new, and missing numbers are counted. */
-static void test_heard(void)
+TEST(test_heard)
 {
     static struct alarms_seen alarms_seen, again;
     json_t *json;
@@ -496,7 +496,7 @@ static void test_heard(void)
 }
 
 /* The agent reads one CPU's alarms after the alarms of another CPU. */
-static void test_heard_by_cpu(void)
+TEST(test_heard_by_cpu)
 {
     static struct alarms_seen alarms_seen;
 
@@ -517,7 +517,7 @@ static void test_heard_by_cpu(void)
 
 /* The earliest alarm comes after a look has counted the lost alarms. A new watcher does not count
  * them again. */
-static void test_heard_late(void)
+TEST(test_heard_late)
 {
     static struct alarms_seen alarms_seen, again;
     uint64_t told;
@@ -538,7 +538,7 @@ static void test_heard_late(void)
 }
 
 /* A half as a text in a message. */
-static void test_half(void)
+TEST(test_half)
 {
     const struct join_half half = {.is_client = true,
                                    .key = 0x0123456789abcdef,
@@ -567,23 +567,4 @@ static void test_half(void)
     json_decref(text);
 }
 
-int main(void)
-{
-    test_half();
-    test_heard();
-    test_heard_late();
-    test_heard_by_cpu();
-    test_due();
-    test_cap();
-    test_askers();
-    test_last();
-    test_message();
-    test_collected();
-    test_cut();
-    test_windows();
-    test_file();
-    test_changes();
-    test_unsettled();
-    test_forgotten();
-    return check_status();
-}
+CHECK_MAIN

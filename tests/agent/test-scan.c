@@ -113,7 +113,7 @@ static void put(size_t memory, uint32_t cpu, uint64_t trace, uint64_t number, in
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void test_which(void)
+TEST(test_which)
 {
     begin(2);
     put(0, 0, 5, 1, 90 * MS); /* the older memory */
@@ -134,7 +134,7 @@ static void test_which(void)
 }
 
 /* Events of spans begin with their trace. The time of an unreadable event is not known. */
-static void test_unreadable(void)
+TEST(test_unreadable)
 {
     const uint64_t trace = 5;
     struct writer writer;
@@ -166,7 +166,7 @@ static void note(uint64_t trace)
 
 /* ---- later scans ----------------------------------------------------------------------------- */
 
-static void test_again(void)
+TEST(test_again)
 {
     begin(1);
     put(0, 0, 5, 1, 900 * MS);
@@ -194,7 +194,7 @@ static void test_again(void)
 }
 
 /* If the place was removed, the times of the records tell which ones were sent. */
-static void test_forgotten(void)
+TEST(test_forgotten)
 {
     begin(1);
     put(0, 0, 5, 1, 900 * MS);
@@ -252,7 +252,7 @@ static void put_span(uint64_t trace, int64_t begin_ns)
 
 /* The scan does not read records from before the trace's begin. The scan reads them if a record
  * tells an earlier begin, or if no place for that time is known. */
-static void test_bounds(void)
+TEST(test_bounds)
 {
     int64_t first, third;
 
@@ -293,7 +293,7 @@ static void test_bounds(void)
 }
 
 /* A ring that was overwritten after the begin: the result tells from when on it has all. */
-static void test_bound_is_gone(void)
+TEST(test_bound_is_gone)
 {
     int64_t begin_ns;
 
@@ -310,7 +310,7 @@ static void test_bound_is_gone(void)
 }
 
 /* Random records and random fetches: each record is found exactly once. */
-static void test_any(void)
+TEST(test_any)
 {
     static uint32_t written[8], given[8]; /* numbers of records for each trace */
     uint64_t state = seed_begin(), number = 0;
@@ -354,7 +354,7 @@ static void test_any(void)
 /* ---- the index ------------------------------------------------------------------------------- */
 
 /* Random scans of rings that are overwritten: fetch_now() compares the results. */
-static void test_index(void)
+TEST(test_index)
 {
     uint64_t state = seed_begin(), number = 0, at;
     struct writer writer;
@@ -397,7 +397,7 @@ static void test_index(void)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-static void test_window(void)
+TEST(test_window)
 {
     struct span sent = {.trace_id = 3};
 
@@ -449,7 +449,7 @@ static int64_t held_ago(void)
     return trace_held_ago(0);
 }
 
-static void test_held_from(void)
+TEST(test_held_from)
 {
     /* no record was overwritten: since the memory was made */
     begin(1);
@@ -488,7 +488,7 @@ static void test_held_from(void)
 }
 
 /* The rings of the users that have records of a trace tell whether it is whole. */
-static void test_other_users(void)
+TEST(test_other_users)
 {
     begin(1);
     put(0, 0, 5, 1, 9 * SECOND);
@@ -507,7 +507,7 @@ static void test_other_users(void)
     scanning_end(&scanning);
 }
 
-static void test_damaged(void)
+TEST(test_damaged)
 {
     struct writer writer;
     const uint64_t nonsense = UINT64_C(0x5555555555555555);
@@ -529,7 +529,7 @@ static void test_damaged(void)
 
 /* Damage by one user to its rings, or to the head of its memory, hides no records of other users.
  */
-static void test_damage_of_another_user(void)
+TEST(test_damage_of_another_user)
 {
     const uint64_t nonsense = UINT64_C(0x5555555555555555);
     struct writer writer;
@@ -564,7 +564,7 @@ static void test_damage_of_another_user(void)
 /* Without room for all records, a ring's newest are found. The result tells from when on all are
  * there.
  */
-static void test_limit(void)
+TEST(test_limit)
 {
     begin(1);
     for (unsigned i = 1; i <= 10; i++)
@@ -579,21 +579,4 @@ static void test_limit(void)
     scanning_end(&scanning);
 }
 
-int main(void)
-{
-    test_which();
-    test_unreadable();
-    test_again();
-    test_forgotten();
-    test_bounds();
-    test_bound_is_gone();
-    test_any();
-    test_index();
-    test_window();
-    test_held_from();
-    test_other_users();
-    test_damaged();
-    test_damage_of_another_user();
-    test_limit();
-    return check_status();
-}
+CHECK_MAIN

@@ -126,7 +126,7 @@ static void expect(const char *alarms, uint64_t lost)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-static void test_fields(void)
+TEST(test_fields)
 {
     const struct blkin_slow_event event = {.mark = BLKIN_SLOW_MARK,
                                            .trace_id = 0x1111,
@@ -159,7 +159,7 @@ static void test_fields(void)
 
 /* A program may write any time and duration. The span's start is still between the host's boot and
  * now. */
-static void test_forged_times(void)
+TEST(test_forged_times)
 {
     static const uint64_t any[] = {0, 1, 50, 1000, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
     const unsigned all = sizeof(any) / sizeof(any[0]);
@@ -175,7 +175,7 @@ static void test_forged_times(void)
 }
 
 /* The watcher gives each alarm once, even if numbers are not in order in the rings of two CPUs. */
-static void test_once(void)
+TEST(test_once)
 {
     begin();
     expect("", 0);
@@ -195,7 +195,7 @@ static void test_once(void)
 }
 
 /* An alarm that is missing at two looks is lost. No alarm is counted twice. */
-static void test_lost(void)
+TEST(test_lost)
 {
     begin();
     write_alarm(0, 10, 1, 1 * MS);
@@ -211,7 +211,7 @@ static void test_lost(void)
 }
 
 /* An alarm may reach a ring after a later alarm was read from another ring: it is not lost. */
-static void test_late(void)
+TEST(test_late)
 {
     begin();
     write_alarm(0, 10, 1, 1 * MS);
@@ -236,7 +236,7 @@ static void test_late(void)
 
 /* A repeated number is counted in place of a missing one: alarm 6 is not counted as lost, even
  * after a restart. */
-static void test_again(void)
+TEST(test_again)
 {
     begin();
     write_alarm(0, 10, 1, 1 * MS);
@@ -251,7 +251,7 @@ static void test_again(void)
 }
 
 /* More alarms than rings can hold, many times: each alarm is given, or counted as lost. */
-static void test_overwritten(void)
+TEST(test_overwritten)
 {
     uint64_t state = seed_begin(), lost = 0, found = 0;
     uint32_t written = 0;
@@ -282,7 +282,7 @@ static void test_overwritten(void)
 }
 
 /* A restarted agent reads the rings again, and gives only new alarms. */
-static void test_restart(void)
+TEST(test_restart)
 {
     begin();
     for (uint32_t i = 1; i <= 9; i++)
@@ -309,7 +309,7 @@ static void test_restart(void)
 }
 
 /* Memories are added and dropped between looks: no alarm is lost or given twice. */
-static void test_memories(void)
+TEST(test_memories)
 {
     begin();
     write_alarm(0, 10, 1, 1 * MS);
@@ -330,7 +330,7 @@ static void test_memories(void)
 
 /* When out of memory, the watcher counts the failure as the asker's. A later attempt gives the
  * alarms. */
-static void test_no_memory(void)
+TEST(test_no_memory)
 {
     struct asker asker = {.alarms = 0};
 
@@ -355,7 +355,7 @@ static void test_no_memory(void)
 }
 
 /* Programs of two users with one pid have separate numbers, because a program can write any pid. */
-static void test_users(void)
+TEST(test_users)
 {
     begin();
     other = writer_memory(0, WATCHER_CPUS, RING_BYTES_MIN);
@@ -374,7 +374,7 @@ static void test_users(void)
     end();
 }
 
-static void test_newer(void)
+TEST(test_newer)
 {
     struct blkin_slow_event event = {
         .mark = BLKIN_SLOW_MARK + (UINT64_C(1) << 56), .pid = 5, .sequence = 1};
@@ -393,7 +393,7 @@ static void test_newer(void)
 
 /* The watcher skips damaged records, and records of other events. A damaged alarm counts as lost.
  */
-static void test_scribbled(void)
+TEST(test_scribbled)
 {
     struct writer writer;
     char bytes[200];
@@ -422,20 +422,4 @@ static void test_scribbled(void)
     end();
 }
 
-int main(void)
-{
-    test_fields();
-    test_forged_times();
-    test_once();
-    test_lost();
-    test_late();
-    test_again();
-    test_overwritten();
-    test_restart();
-    test_memories();
-    test_no_memory();
-    test_users();
-    test_newer();
-    test_scribbled();
-    return check_status();
-}
+CHECK_MAIN

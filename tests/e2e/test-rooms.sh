@@ -38,7 +38,7 @@ refused 'babeltrace-plugin/base/table.c includes tools/base/messages.def: babelt
 fresh_tree
 echo '#include "http_client.h"' >>"$tree/babeltrace-plugin/base/text.h"
 echo '#include "text.h"' >>"$tree/babeltrace-plugin/base/http_client.h"
-refused 'files include each other in a circle: babeltrace-plugin/base/http_client, babeltrace-plugin/base/text'
+refused 'files include each other in a cycle: babeltrace-plugin/base/http_client, babeltrace-plugin/base/text'
 
 fresh_tree
 mkdir "$tree/tools/attic" && echo >"$tree/tools/attic/old.c"

@@ -193,8 +193,8 @@ class Show(unittest.TestCase):
     def test_broken_traces(self):
         orphan = self.printed([span("1", None, "root", 0, 9), span("2", "77", "lost", 3, 2)])
         self.assertIn("parent missing = 0000000000000077", orphan)
-        circle = self.rows([span("1", "2", "one", 0, 9), span("2", "1", "two", 1, 2)])
-        self.assertEqual(len([r for r in circle if "osd: " in r]), 2)
+        cycle = self.rows([span("1", "2", "one", 0, 9), span("2", "1", "two", 1, 2)])
+        self.assertEqual(len([r for r in cycle if "osd: " in r]), 2)
         twice = self.rows([span("1", None, "one", 0, 9)] * 3)
         self.assertEqual(len(twice), 3)
         timeless = self.rows([span("1", None, "none", None, None), span("2", None, "has", 5, 2)])

@@ -31,7 +31,7 @@ for store in store-1 store-2 store-3; do
     [ "$(got $store)" = 50 ] || fail "in turns $store got $(got $store) of 150 requests"
 done
 
-# ---- by feedback
+# ---- by statistics
 
 start_dispatcher wait || exit 1
 start_part background "$PYTHON" "$read_load" read "$DISPATCHER" $threads 3600s
@@ -59,7 +59,7 @@ echo "of $all requests the slow store got $slow"
 ((slow * 100 < all * 15)) || fail "the slow store got $slow of $all requests"
 ((slow > 0)) || fail "the slow store is not asked any more: nobody would know when it is well again"
 
-# ---- no feedback, nonsense, and a back end that is not there
+# ---- no statistics, other lines, and a back end that is not there
 
 free_port nobody
 printf '{"rows": 3}\nnonsense\n{"rows":[{"service":"store-1","name":"read","duration":{"count":-1,"sum":1e300}}]}\n' \
@@ -72,11 +72,11 @@ run_reads without 60
 stop_part dispatcher || fail "the dispatcher ended with status $?"
 [ "$(got store-1)" = 60 ] && [ "$(got nobody)" = 0 ] || {
     show_log dispatcher
-    fail "without feedback: store-1 got $(got store-1), nobody $(got nobody) of 60 requests"
+    fail "without statistics: store-1 got $(got store-1), nobody $(got nobody) of 60 requests"
 }
-[ "$(grep -c 'none of "blkin stat --json"' "$WORK/dispatcher.log")" = 2 ] || {
+[ "$(grep -c 'not from "blkin stat --json"' "$WORK/dispatcher.log")" = 2 ] || {
     show_log dispatcher
-    fail "nonsense as feedback is not told"
+    fail "the dispatcher does not report lines that are no statistics"
 }
 
 # ---- wrong usage

@@ -144,7 +144,7 @@ static void check_parents(const struct trace_model *model)
         above = parents[i];
         for (uint32_t steps = 0; steps < model->count && above != TRACE_NONE && above != i; steps++)
             above = parents[above];
-        if (above == i) { /* the first of its circle */
+        if (above == i) { /* the first of its cycle */
             parents[i] = TRACE_NONE;
             is_orphan = true;
         }

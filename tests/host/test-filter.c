@@ -27,7 +27,7 @@ static const char *refusal(const char *text)
 #define REFUSED(text, rule, why) \
     CHECK_TEXT(refusal(text), "parameter \"host-filters\": \"" rule "\": " why)
 
-static void test_refused(void)
+TEST(test_refused)
 {
     REFUSED("disc every 1s", "disc every 1s",
             "there is no group \"disc\": expected one of cpu, memory, pressure, run_queue, disk, "
@@ -71,7 +71,7 @@ static void test_refused(void)
             "expected names of instances in the parentheses, such as (vd*)");
 }
 
-static void test_too_much(void)
+TEST(test_too_much)
 {
     char text[4000] = "";
 
@@ -83,7 +83,7 @@ static void test_too_much(void)
     CHECK(strstr(refusal(text), "expected a rule of less than 160 bytes") != NULL);
 }
 
-static void test_taken(void)
+TEST(test_taken)
 {
     CHECK_TEXT(refusal(""), "it is taken");
     CHECK(rules.count == 0);
@@ -178,7 +178,7 @@ static void dirty(uint64_t at_ms, uint64_t bytes)
     take(HOST_MEMORY, "", 9, at_ms, "system.linux.memory.dirty", bytes);
 }
 
-static void test_no_rule(void)
+TEST(test_no_rule)
 {
     begin("");
     disk(100, 0);
@@ -194,7 +194,7 @@ static void test_no_rule(void)
     CHECK(host_filter_counts(filter).passed == 3 && host_filter_counts(filter).held_back == 1);
 }
 
-static void test_every(void)
+TEST(test_every)
 {
     begin("disk(vd*) every 300ms");
     for (uint64_t t = 100; t <= 1000; t += 100) {
@@ -205,7 +205,7 @@ static void test_every(void)
                        "vda@709/300 sda@700 sda@800 sda@900 vda@1000/300 sda@1000 ");
 }
 
-static void test_changed(void)
+TEST(test_changed)
 {
     begin("memory.dirty changed 10%");
     dirty(100, 1000);
@@ -241,7 +241,7 @@ static void test_changed(void)
     CHECK_TEXT(passed, "vda@100 vda@200 vda@300 vda@400 vda@500 vda@600 vda@700 ");
 }
 
-static void test_threshold(void)
+TEST(test_threshold)
 {
     begin("disk.busy > 95% for 300ms");
     disk(100, 0);
@@ -273,7 +273,7 @@ static void test_threshold(void)
     CHECK_TEXT(passed, "vda@100/200 vda@300/200 vda@500/200 ");
 }
 
-static void test_keep(void)
+TEST(test_keep)
 {
     begin("disk.busy > 95% for 200ms keep 1s");
     disk(100, 0);
@@ -317,7 +317,7 @@ static void test_keep(void)
 }
 
 /* Another disk of the same slot does not inherit the state. */
-static void test_another(void)
+TEST(test_another)
 {
     begin("disk.busy > 95%");
     disk(100, 0);
@@ -334,15 +334,7 @@ static void test_another(void)
 
 int main(void)
 {
-    test_refused();
-    test_too_much();
-    test_taken();
-    test_no_rule();
-    test_every();
-    test_changed();
-    test_threshold();
-    test_keep();
-    test_another();
+    check_run();
     host_filter_free(filter);
     return check_status();
 }

@@ -318,7 +318,7 @@ TEST(test_chain_of_its_own)
 }
 
 /* Two servers that call each other within the same moment. */
-TEST(test_circle)
+TEST(test_cycle)
 {
     struct stage *join = begin(&options);
     struct join_counts counts;

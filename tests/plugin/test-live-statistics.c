@@ -11,12 +11,13 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-static void add_span(struct live_statistics *live, const struct endpoint *endpoint, uint64_t number,
-                     const char *name, int64_t duration_ns)
+static void add_span(struct live_statistics *live, uint64_t number, const char *name,
+                     int64_t duration_ns)
 {
+    static const struct endpoint endpoint = {.service = {"osd", 3}};
     struct span span = {.trace_id = number % 80000 + 1,
                         .id = number + 1,
-                        .endpoint = endpoint,
+                        .endpoint = &endpoint,
                         .start_ns = 1000,
                         .end_ns = 1000 + duration_ns};
 
@@ -49,7 +50,7 @@ static uint64_t sum_of(const json_t *document, const char *histogram, const char
 }
 
 /* More names than the limit, and traces that never end. */
-static void test_statistics_bounds(const struct endpoint *endpoint)
+TEST(test_statistics_bounds)
 {
     struct live_statistics *live = live_statistics_new();
     json_t *document;
@@ -58,7 +59,7 @@ static void test_statistics_bounds(const struct endpoint *endpoint)
     CHECK(live != NULL);
     for (uint64_t i = 0; i < 200000; i++) {
         (void)snprintf(name, sizeof(name), "name %llu", (unsigned long long)i);
-        add_span(live, endpoint, i, name, 1 + (int64_t)(i % 977));
+        add_span(live, i, name, 1 + (int64_t)(i % 977));
     }
     document = document_of(live);
     CHECK(statistics_count_at(document, "spans") == 200000);
@@ -76,7 +77,7 @@ static void test_statistics_bounds(const struct endpoint *endpoint)
 }
 
 /* Times of all lengths need more memory than the limit: the statistics begin again. */
-static void test_statistics_begin_again(const struct endpoint *endpoint)
+TEST(test_statistics_begin_again)
 {
     struct live_statistics *live = live_statistics_new();
     uint64_t spans = 0;
@@ -85,7 +86,7 @@ static void test_statistics_begin_again(const struct endpoint *endpoint)
     while (spans < 1000000 && live_statistics_advance(live, clock_ms())) {
         for (int i = 0; i < 4000; i++, spans++) {
             (void)snprintf(name, sizeof(name), "name %d", i);
-            add_span(live, endpoint, spans, name, INT64_C(1) << spans / 4000 % 60);
+            add_span(live, spans, name, INT64_C(1) << spans / 4000 % 60);
         }
     }
     CHECK(spans < 1000000);
@@ -93,7 +94,7 @@ static void test_statistics_begin_again(const struct endpoint *endpoint)
 }
 
 /* A reader subtracts an earlier document. The difference has only the spans since then. */
-static void test_statistics_since(const struct endpoint *endpoint)
+TEST(test_statistics_since)
 {
     struct live_statistics *live = live_statistics_new();
     struct names *names = names_new(100, 10000);
@@ -103,10 +104,10 @@ static void test_statistics_since(const struct endpoint *endpoint)
     struct error error;
 
     for (uint64_t i = 0; i < 1000; i++)
-        add_span(live, endpoint, 7, "read", 1000000 + (int64_t)i);
+        add_span(live, 7, "read", 1000000 + (int64_t)i);
     before = document_of(live);
-    add_span(live, endpoint, 7, "read", 1000);
-    add_span(live, endpoint, 7, "read", 5000000);
+    add_span(live, 7, "read", 1000);
+    add_span(live, 7, "read", 5000000);
     live_statistics_close_traces(live);
     after = document_of(live);
     CHECK(statistics_count_at(after, "traces") == 1);
@@ -118,7 +119,7 @@ static void test_statistics_since(const struct endpoint *endpoint)
     CHECK(row->duration.min == 1000 && row->duration.max == 5000000);
     CHECK(row->self.count == 1002);
     /* the total's maximum is an earlier span's: the difference has an estimate for its own span */
-    add_span(live, endpoint, 7, "read", 100000);
+    add_span(live, 7, "read", 100000);
     statistics_clear(since);
     json_decref(before);
     before = document_of(live);
@@ -134,14 +135,4 @@ static void test_statistics_since(const struct endpoint *endpoint)
     live_statistics_free(live);
 }
 
-int main(void)
-{
-    struct endpoint_table *table = endpoint_table_new();
-    const struct endpoint *endpoint = endpoint_get(table, text_of("osd"), text_of(""), 0);
-
-    test_statistics_bounds(endpoint);
-    test_statistics_begin_again(endpoint);
-    test_statistics_since(endpoint);
-    endpoint_table_free(table);
-    return check_status();
-}
+CHECK_MAIN

@@ -62,7 +62,7 @@ static uint64_t of_the_last(uint64_t i)
     return i;
 }
 
-static uint64_t round_in_a_circle(uint64_t i)
+static uint64_t in_a_cycle(uint64_t i)
 {
     return (i + 1) % MODEL_MANY + 1;
 }
@@ -89,7 +89,7 @@ TEST(test_hostile)
         uint64_t (*id_of)(uint64_t);
         uint64_t (*parent_of)(uint64_t);
     } shapes[] = {
-        {count_up, of_the_first},   {count_up, of_the_last},     {count_up, round_in_a_circle},
+        {count_up, of_the_first},   {count_up, of_the_last},     {count_up, in_a_cycle},
         {always_the_same, missing}, {always_the_same, count_up}, {count_up, two_by_two},
         {count_up, missing},
     };

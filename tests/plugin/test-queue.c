@@ -33,7 +33,7 @@ static void add(struct span_queue *queue, unsigned count)
 }
 
 /* Returns the spooler's batch, which must be ready soon. */
-static struct batch *aside(struct span_queue *queue)
+static struct batch *take_as_spooler(struct span_queue *queue)
 {
     return queue_take_for_spool(queue, clock_ms() + QUEUE_LONG);
 }
@@ -63,7 +63,7 @@ TEST(test_ways)
     static const struct {
         enum queue_route way;
         unsigned what;
-        char gets; /* 'a'side, 'd'irectly, 'n'obody */
+        char gets; /* 'a': the spooler, 'd': a sender, 'n': nobody */
     } cases[] = {
         {QUEUE_DIRECT, WAITS, 'd'},
         {QUEUE_DIRECT, 0, 'd'},
@@ -95,7 +95,7 @@ TEST(test_ways)
         if (what & CLOSED)
             queue_close(queue);
         if (cases[i].gets == 'a') {
-            CHECK((batch = aside(queue)) != NULL);
+            CHECK((batch = take_as_spooler(queue)) != NULL);
             queue_finish(queue, batch);
         } else {
             CHECK(is_nothing_aside(queue));
@@ -118,7 +118,7 @@ TEST(test_spooler_first)
 
     add(queue, 2 * QUEUE_BATCH);
     queue_set_route(queue, QUEUE_AWAY);
-    batch = aside(queue);
+    batch = take_as_spooler(queue);
     CHECK(batch && batch->count == QUEUE_BATCH && batch->first == 0);
     queue_put_back(queue, batch); /* the disk refuses it: as without a spool */
     queue_set_route(queue, QUEUE_DIRECT);
@@ -179,7 +179,7 @@ TEST(test_put_back)
 
     add(queue, QUEUE_BATCH);
     queue_set_route(queue, QUEUE_AWAY);
-    batch = aside(queue);
+    batch = take_as_spooler(queue);
     CHECK(batch != NULL);
     queue_settle(queue, batch, OUTCOME_INVALID, 1);
     CHECK(queue_settled(queue) == 1);
@@ -237,7 +237,7 @@ TEST(test_idle_spooler)
     add(queue, 2 * QUEUE_BATCH);
     sent = queue_take(queue);
     queue_set_route(queue, QUEUE_AWAY);
-    queue_put_back(queue, aside(queue));
+    queue_put_back(queue, take_as_spooler(queue));
     pause_us(1100000); /* until the next try of the disk */
     queue_stop(queue, clock_ms());
     queue_close(queue);
@@ -263,7 +263,7 @@ TEST(test_late)
     CHECK(clock_ms() - begin_ms < QUEUE_LONG / 2); /* at once */
     add(queue, 1);
     queue_close(queue);
-    batch = aside(queue);
+    batch = take_as_spooler(queue);
     CHECK(batch && batch->count == 2);
     queue_settle(queue, batch, OUTCOME_SPOOLED, 2);
     queue_finish(queue, batch);

@@ -192,23 +192,15 @@ static void set_event(struct run *run, FILE *log)
         script_fail(&run->line, "a value is missing after", name);
 }
 
-static char *padded_value(struct text value, uint64_t pad)
+/* The caller frees the copies of the text, with so many more bytes behind them. */
+static char *repeated(struct text text, uint64_t copies, uint64_t pad)
 {
-    char *padded = malloc(value.length + pad + 1);
+    char *made = malloc(text.length * copies + pad + 1);
 
-    if (value.length)
-        memcpy(padded, value.data, value.length);
-    memset(padded + value.length, 'x', pad);
-    return padded;
-}
-
-static char *copied_log(const char *log, size_t length, uint64_t copies)
-{
-    char *copied = malloc(length * copies + 1);
-
-    for (uint64_t i = 0; i < copies; i++)
-        memcpy(copied + i * length, log, length);
-    return copied;
+    for (uint64_t i = 0; text.length && i < copies; i++)
+        memcpy(made + i * text.length, text.data, text.length);
+    memset(made + text.length * copies, 'x', pad);
+    return made;
 }
 
 static void add_event(struct run *run)
@@ -220,8 +212,8 @@ static void add_event(struct run *run)
 
     set_event(run, stream);
     fclose(stream);
-    value = padded_value(run->event.value, run->pad);
-    copied = copied_log(log, log_length, run->copies);
+    value = repeated(run->event.value, 1, run->pad);
+    copied = repeated((struct text){log, log_length}, run->copies, 0);
     run->event.value = (struct text){value, run->event.value.length + run->pad};
     if (log_length)
         run->event.log = (struct text){copied, log_length * run->copies};
@@ -254,28 +246,30 @@ static void set_defaults(struct run *run)
 static void set_option(struct run *run, const struct script_word *word)
 {
     const char *key = word->key ? word->key : "";
-    uint64_t number;
+    uint64_t corrects_clocks = run->options.correct_clocks;
+    const struct {
+        const char *name;
+        uint64_t *number;
+    } options[] = {{"clocks", &corrects_clocks},
+                   {"idle", (uint64_t *)&run->options.idle_timeout_ns},
+                   {"end", (uint64_t *)&run->options.end_timeout_ns},
+                   {"open", (uint64_t *)&run->options.open_timeout_ns},
+                   {"max-spans", &run->options.max_open_spans},
+                   {"max-bytes", &run->options.max_open_bytes}};
 
     if (strcmp(key, "closing") == 0) {
         if (!closing_add(&run->options.closing, word->value))
             script_fail(&run->line, "not a closing annotation", word->value.data);
         return;
     }
-    number = script_number(&run->line, word->value.data);
-    if (strcmp(key, "clocks") == 0)
-        run->options.correct_clocks = number;
-    else if (strcmp(key, "idle") == 0)
-        run->options.idle_timeout_ns = (int64_t)number;
-    else if (strcmp(key, "end") == 0)
-        run->options.end_timeout_ns = (int64_t)number;
-    else if (strcmp(key, "open") == 0)
-        run->options.open_timeout_ns = (int64_t)number;
-    else if (strcmp(key, "max-spans") == 0)
-        run->options.max_open_spans = number;
-    else if (strcmp(key, "max-bytes") == 0)
-        run->options.max_open_bytes = number;
-    else
-        script_fail(&run->line, "no such option", key);
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        if (strcmp(key, options[i].name) == 0) {
+            *options[i].number = script_number(&run->line, word->value.data);
+            run->options.correct_clocks = corrects_clocks;
+            return;
+        }
+    }
+    script_fail(&run->line, "no such option", key);
 }
 
 /* "loss [from=TIME to=TIME] [events=N] [packets=N] [ATTRIBUTE=VALUE...]" */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Clocks of two hosts. Halves join although the monotonic clock of a server began a day earlier (in a time namespace with
-# its own session daemon), and although the wall clock was set later. If a clock is wrong and nothing reports that, all
-# halves are counted and none joins, until join-skew-us allows for such clocks.
+# Clocks of two hosts. Halves join although the monotonic clock of a server began a day earlier, in a time namespace with
+# its own session daemon. They join although the wall clock was set later. If a clock is wrong and nothing reports that,
+# all halves are counted and none joins, until join-skew-us allows for such clocks.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240

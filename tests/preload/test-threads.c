@@ -64,7 +64,7 @@ static void *goes_on_in_child(void *parents_thread)
     _exit(check_status());
 }
 
-static void test_forked(void)
+TEST(test_forked)
 {
     static pthread_t own, other;
     int status;
@@ -99,7 +99,7 @@ static void *ends_in_the_middle(void *unused)
     return unused;
 }
 
-static void test_end_in_the_middle(void)
+TEST(test_end_in_the_middle)
 {
     struct timespec until;
     pthread_t thread;
@@ -113,9 +113,4 @@ static void test_end_in_the_middle(void)
     }
 }
 
-int main(void)
-{
-    test_forked();
-    test_end_in_the_middle();
-    return check_status();
-}
+CHECK_MAIN

@@ -105,7 +105,7 @@ class Graph(unittest.TestCase):
         return text[text.index("who calls whom"):text.index("\n\n", text.index("who calls whom"))].splitlines()[1:]
 
     def test_tree(self):
-        """Each call is one line; a repeated one is marked; circles end."""
+        """Each call is one line; a repeated one is marked; cycles end."""
         pairs = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e"), ("e", "d"), ("d", "d")]
         lines = self.lines(calls_of(pairs))
         self.assertEqual([line[:line.index("  ") if "  " in line.strip() else None].rstrip() if line[0] not in "| `" else

@@ -94,7 +94,7 @@ static void dump(void)
     dump_for("");
 }
 
-static void test_nothing(void)
+TEST(test_nothing)
 {
     begin();
     dump();
@@ -103,7 +103,7 @@ static void test_nothing(void)
 
 /* Times that go back, a time before the host's start, and an impossible time: the dump has all
  * events, in any order. */
-static void test_times(void)
+TEST(test_times)
 {
     const int64_t now_ns = clock_ns();
     const struct writer writer = begin_ring(1);
@@ -122,7 +122,7 @@ static void test_times(void)
 }
 
 /* Two memories have the same head, as a program can copy a head: the dump has both. */
-static void test_twins(void)
+TEST(test_twins)
 {
     const struct writer writer = begin_ring(0);
     struct memory twin;
@@ -136,7 +136,7 @@ static void test_twins(void)
 }
 
 /* A wrong payload is left out and counted. */
-static void test_unreadable(void)
+TEST(test_unreadable)
 {
     const struct writer writer = begin_ring(0);
 
@@ -152,7 +152,7 @@ static void test_unreadable(void)
 
 /* libblkin never writes such a record: no reader reads beyond its end, and the record is counted.
  */
-static void test_too_long(void)
+TEST(test_too_long)
 {
     static char payload[20000];
     const struct ring_original head = {.monotonic = (uint64_t)clock_ns(), .trace_id = 1};
@@ -170,7 +170,7 @@ static void test_too_long(void)
 }
 
 /* Overwritten records are reported as missing packets, as the number of events is not known. */
-static void test_overwritten(void)
+TEST(test_overwritten)
 {
     const struct writer writer = begin_ring(0);
 
@@ -207,12 +207,7 @@ int main(void)
     const char *where = getenv("TMPDIR");
 
     (void)snprintf(folder, sizeof(folder), "%s/dump", where ? where : "/tmp");
-    test_nothing();
-    test_times();
-    test_twins();
-    test_unreadable();
-    test_too_long();
-    test_overwritten();
+    check_run();
     test_random(seed_begin());
     return check_status();
 }

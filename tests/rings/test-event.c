@@ -47,7 +47,7 @@ static void put_span(char version, uint64_t time)
     add("osd");
 }
 
-static void test_span(void)
+TEST(test_span)
 {
     put_span('1', NOW - 1000000);
     CHECK(decode(BLKIN_EVENT_SPAN) == DECODED && event.kind == EVENT_SPAN);
@@ -60,7 +60,7 @@ static void test_span(void)
     CHECK(event.time_ns == NOW - 1000000 + OFFSET && event.age_ns == 0);
 }
 
-static void test_times(void)
+TEST(test_times)
 {
     static const struct {
         int64_t ago, stamp_ago, age;
@@ -86,7 +86,7 @@ static void test_times(void)
     CHECK(ring_clock_offset() > INT64_C(1000000000) * 3600 * 24 * 365 * 30);
 }
 
-static void test_damage(void)
+TEST(test_damage)
 {
     put_span('2', NOW);
     CHECK(decode(BLKIN_EVENT_SPAN) == DECODED_NEWER);
@@ -101,7 +101,7 @@ static void test_damage(void)
     CHECK(decode(RING_ORIGINAL + BLKIN_ORIGINAL_EVENTS) == DECODED_FOREIGN);
 }
 
-static void test_streamed(void)
+TEST(test_streamed)
 {
     const struct blkin_begin_event head = {7, 8, 0, 1};
     const struct blkin_detail_event of = {7};
@@ -123,7 +123,7 @@ static void test_streamed(void)
     CHECK(decode(BLKIN_EVENT_ANNOTATION + 3) == DECODED && text_is(event.key, "err"));
 }
 
-static void test_others(void)
+TEST(test_others)
 {
     const struct blkin_process_event process = {123, (uint64_t)NOW - 60000000, 5, 6, 1234};
     const struct blkin_metric_event metric = {(uint64_t)NOW, 5, 6, 100};
@@ -141,7 +141,7 @@ static void test_others(void)
     CHECK(text_is(event.names, "a:B:c") && text_is(event.values, "1 2") && event.period_ms == 100);
 }
 
-static void test_original(void)
+TEST(test_original)
 {
     const struct ring_original head = {(uint64_t)NOW, 1, 2, 3, -4, 50000};
     char name[RING_NAME_MAX + 2] = "";
@@ -165,7 +165,7 @@ static void test_original(void)
     CHECK(decode(RING_ORIGINAL + 2) == DECODED && !event.is_cut); /* an event's text */
 }
 
-static void test_alarm(void)
+TEST(test_alarm)
 {
     struct blkin_slow_event head = {.mark = BLKIN_SLOW_MARK, .trace_id = 5, .pid = 6};
     struct ring_entry entry = {BLKIN_EVENT_SLOW, 77, payload, 0, 78};
@@ -190,14 +190,4 @@ static void test_alarm(void)
     CHECK(ring_alarm(&entry, &alarm) == DECODED_UNREADABLE);
 }
 
-int main(void)
-{
-    test_span();
-    test_times();
-    test_damage();
-    test_streamed();
-    test_others();
-    test_original();
-    test_alarm();
-    return check_status();
-}
+CHECK_MAIN

@@ -95,7 +95,7 @@ static void test_order(uint64_t seed)
     memory_close(&memories[1]);
 }
 
-static void test_others(void)
+TEST(test_others)
 {
     struct memory memory;
     struct follow_seen seen;
@@ -130,7 +130,7 @@ static void test_others(void)
 }
 
 /* The more records came since the last look, the sooner the next look is due. */
-static void test_pace(void)
+TEST(test_pace)
 {
     const int64_t begin_ms = clock_ms(), hour_ms = HOUR / 1000000;
     int64_t looked_ms;
@@ -212,8 +212,7 @@ static void test_writers(uint64_t bytes, bool must_be_whole)
 int main(void)
 {
     test_order(seed_begin());
-    test_others();
-    test_pace();
+    check_run();
     test_writers(UINT64_C(1) << 25, true);
     test_writers(RING_BYTES_MIN, false);
     return check_status();

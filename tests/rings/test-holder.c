@@ -15,7 +15,7 @@
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-static void test_many(void)
+TEST(test_many)
 {
     const pid_t service = begin();
     pid_t pids[CLIENTS];
@@ -60,7 +60,7 @@ static void write_rules(const char *file, const char *text)
 }
 
 /* Each memory has the host's rules: a new memory, an older one, and all when the file changes. */
-static void test_rules(void)
+TEST(test_rules)
 {
     char file[sizeof(folder) + 10];
     pid_t service;
@@ -105,7 +105,7 @@ static int stall(unsigned number)
     return 0;
 }
 
-static void test_stalled(void)
+TEST(test_stalled)
 {
     const struct rlimit few = {1024, 1024};
     struct rlimit before;
@@ -128,7 +128,7 @@ static void test_stalled(void)
     forget_all();
 }
 
-static void test_limits(void)
+TEST(test_limits)
 {
     pid_t service, first, second;
 
@@ -162,7 +162,7 @@ static void test_limits(void)
 /* Programs leave the old memory. The holder reads it for a while, then removes it, also from the
  * store.
  */
-static void test_other_size(void)
+TEST(test_other_size)
 {
     const pid_t service = begin();
     pid_t again;
@@ -186,7 +186,7 @@ static void test_other_size(void)
     forget_all();
 }
 
-static void test_restart(void)
+TEST(test_restart)
 {
     pid_t service = begin();
     struct stat before, after;
@@ -229,7 +229,7 @@ static int lie_of_size(unsigned number)
 }
 
 /* A program that damages its memory gets no memory of another user, and the next service starts. */
-static void test_lies(void)
+TEST(test_lies)
 {
     pid_t service = begin();
 
@@ -271,7 +271,7 @@ static int ask_twice(unsigned number)
     return 0;
 }
 
-static void test_another_user(void)
+TEST(test_another_user)
 {
     pid_t service;
 
@@ -399,14 +399,7 @@ int main(int argc, char *argv[])
     seed = seed_begin();
     if (!prepare())
         return 1;
-    test_many();
-    test_rules();
-    test_stalled();
-    test_limits();
-    test_other_size();
-    test_restart();
-    test_lies();
-    test_another_user();
+    check_run();
     test_kills(seed);
     test_fdserver(seed);
     clean_up();

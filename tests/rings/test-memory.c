@@ -17,7 +17,7 @@
 static const struct memory_size size = {3, 1 << 17, 1 << 16};
 static struct error error;
 
-static void test_created(void)
+TEST(test_created)
 {
     struct memory created, opened;
     struct stat status;
@@ -57,7 +57,7 @@ static void test_created(void)
 
 /* Programs may overwrite the head at any time: a process that has opened the memory does not read
  * the head again. */
-static void test_overwritten_head(void)
+TEST(test_overwritten_head)
 {
     const int other_fd = memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     struct memory created, opened;
@@ -81,7 +81,7 @@ static void test_overwritten_head(void)
     memory_close(&created);
 }
 
-static void test_sizes(void)
+TEST(test_sizes)
 {
     static const struct memory_size wrong[] = {
         {0, 1 << 16, 1 << 16},       {RING_CPUS_MAX + 1, 1 << 16, 1 << 16}, {1, 1 << 15, 1 << 16},
@@ -96,7 +96,7 @@ static void test_sizes(void)
 }
 
 /* A size beyond the machine's memory fails with an error: the process is not killed. */
-static void test_too_large(void)
+TEST(test_too_large)
 {
     const struct memory_size huge = {RING_CPUS_MAX, RING_BYTES_MAX, RING_BYTES_MIN};
     struct memory memory;
@@ -138,7 +138,7 @@ struct lie {
         offsetof(struct ring_memory, member), sizeof(((struct ring_memory *)0)->member), value \
     }
 
-static void test_lies(void)
+TEST(test_lies)
 {
     static const struct lie lies[] = {
         LIE(mark, 0),
@@ -200,7 +200,7 @@ static void test_lies(void)
     }
 }
 
-static void test_other_files(void)
+TEST(test_other_files)
 {
     struct memory memory;
     int ends[2];
@@ -215,7 +215,7 @@ static void test_other_files(void)
 
 /* memory_busiest() returns the bytes of the busiest CPU: an average would hide a ring that programs
  * overwrite too fast. */
-static void test_busiest(void)
+TEST(test_busiest)
 {
     struct memory memory;
     uint64_t before[3] = {0};
@@ -232,14 +232,4 @@ static void test_busiest(void)
     memory_close(&memory);
 }
 
-int main(void)
-{
-    test_created();
-    test_overwritten_head();
-    test_busiest();
-    test_sizes();
-    test_too_large();
-    test_lies();
-    test_other_files();
-    return check_status();
-}
+CHECK_MAIN

@@ -6,7 +6,7 @@
 #include "holding.h"
 
 /* The holder replaces a small memory by a large one only if the user writes much. */
-static void test_large(void)
+TEST(test_large)
 {
     uint64_t first;
     pid_t service, idle, busy;
@@ -43,7 +43,7 @@ static uint64_t beats_of(int number)
 
 /* The larger memory comes before the holder's next tick, which the beats of the first memory show.
  * By chance, a tick may come first. */
-static void test_early(void)
+TEST(test_early)
 {
     bool is_early = false;
 
@@ -67,7 +67,7 @@ static void test_early(void)
 #define PASSING 100 /* users */
 
 /* Many users come and go: the holder frees their memories, and keeps that of a user who stays. */
-static void test_users_that_go(void)
+TEST(test_users_that_go)
 {
     pid_t service, present, pids[PASSING];
 
@@ -98,7 +98,7 @@ static void test_users_that_go(void)
 }
 
 /* One user has all the room: the holder takes room back for new users. */
-static void test_shares(void)
+TEST(test_shares)
 {
     pid_t service, pids[USERS];
 
@@ -126,10 +126,7 @@ int main(void)
 {
     if (!prepare())
         return 1;
-    test_large();
-    test_early();
-    test_users_that_go();
-    test_shares();
+    check_run();
     clean_up();
     return check_status();
 }

@@ -28,7 +28,7 @@ static uint32_t unknown_of(const char *map_text, const char *overflow_text)
     return users_unknown_in_files(map, overflow);
 }
 
-static void test_files(void)
+TEST(test_files)
 {
     CHECK(unknown_of("         0          0 4294967295\n", "65534\n") == USERS_ALL_KNOWN);
     CHECK(unknown_of("0 100000 65536\n", "65534\n") == 65534);
@@ -46,7 +46,7 @@ static uint32_t owner_of(const char *subuid, uint32_t user)
     return users_owner_in_files(map, overflow, user);
 }
 
-static void test_owners(void)
+TEST(test_owners)
 {
     static const char two[] = "ann:100000:65536\n77:200000:10\nnobody-here:300000:10\n";
 
@@ -134,8 +134,7 @@ int main(void)
 
     (void)snprintf(map, sizeof(map), "%s/map", where);
     (void)snprintf(overflow, sizeof(overflow), "%s/overflow", where);
-    test_files();
-    test_owners();
+    check_run();
     if (geteuid() != 0) {
         puts("not tested: other users, which only root can be");
         return check_status();

@@ -103,9 +103,9 @@ static char *agent_totals_text(const struct agent_totals *totals, json_t *alarms
 
 /* ---- the files ------------------------------------------------------------------------------- */
 
-void agent_path(const struct agent *agent, const char *key, const char *name, char path[4096])
+void agent_path(const struct agent *agent, const char *name, char path[4096])
 {
-    (void)snprintf(path, 4096, "%.4000s/%s", config_text(agent->config, key), name);
+    (void)snprintf(path, 4096, "%.4000s/%s", config_text(agent->config, "state-dir"), name);
 }
 
 /* Renames a state file that has the name of an earlier version. */
@@ -113,7 +113,7 @@ static void agent_take_over(const struct agent *agent, const char *name, const c
 {
     char before[4096];
 
-    agent_path(agent, "state-dir", name, before);
+    agent_path(agent, name, before);
     if (access(path, F_OK) != 0)
         (void)rename(before, path);
 }
@@ -123,13 +123,13 @@ bool agent_open(struct agent *agent, struct error *error)
     char folder[4096];
 
     askers_begin(&agent->askers);
-    agent_path(agent, "state-dir", "agent.json", agent->totals_file);
-    agent_path(agent, "state-dir", "agent.fetched", agent->collected_file);
-    if (!folder_own(config_text(agent->config, "state-dir"), "state-dir", error))
+    agent_path(agent, "agent.json", agent->totals_file);
+    agent_path(agent, "agent.fetched", agent->collected_file);
+    if (!folder_own(config_text(agent->config, "state-dir"), error))
         return false;
     agent_take_over(agent, "record.json", agent->totals_file);
     agent_take_over(agent, "record.fetched", agent->collected_file);
-    agent_path(agent, "state-dir", "record", folder);
+    agent_path(agent, "record", folder);
     if (access(folder, F_OK) == 0)
         say(BK4045,
             "%s has slow traces of an earlier version, which are not sent: delete the folder",

@@ -87,8 +87,8 @@ struct agent {
 bool agent_open(struct agent *agent, struct error *error);
 void agent_close(struct agent *agent);
 
-/* Sets the path of a file in the folder of the key state-dir or runtime-dir. */
-void agent_path(const struct agent *agent, const char *key, const char *name, char path[4096]);
+/* Sets the path of a file in state-dir. */
+void agent_path(const struct agent *agent, const char *name, char path[4096]);
 
 /* Returns true if this host sends every trace without a request. */
 bool agent_sends_all(const struct agent *agent);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collected.h"
 
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/totals.h"
@@ -21,24 +22,14 @@
 #define COLLECTED_FULL_NS INT64_C(100000000)
 
 struct collected {
-    struct table traces;
+    struct table
+        traces; /* by the lower half of the id: events of the original have no upper half */
     int64_t full_until_ns;                    /* no search for old traces before this time */
     int64_t forgotten_mono_ns;                /* the latest until_mono_ns of a removed trace */
     struct collected_window windows[WINDOWS]; /* in the order of collected_note_window() */
     size_t window_count;
     bool waits; /* see collected_waits() */
 };
-
-/* Hashes only the lower half of the id, because events of the original have no upper half. */
-static uint64_t hash_of(uint64_t seed, struct trace_id id)
-{
-    return hash_mix(seed ^ id.low);
-}
-
-static struct collected_trace *collected_trace_of(const struct table_link *link)
-{
-    return caa_container_of(link, struct collected_trace, in_table);
-}
 
 struct collected *collected_new(void)
 {
@@ -52,7 +43,7 @@ struct collected *collected_new(void)
 
 static void collected_free_trace(struct table_link *link)
 {
-    struct collected_trace *trace = collected_trace_of(link);
+    struct collected_trace *trace = caa_container_of(link, struct collected_trace, in_table);
 
     ids_free(&trace->have);
     ids_free(&trace->want);
@@ -81,7 +72,7 @@ void collected_each(const struct collected *collected,
 
 struct collected_trace *collected_find(const struct collected *collected, struct trace_id id)
 {
-    const uint64_t hash = hash_of(collected->traces.seed, id);
+    const uint64_t hash = hash_number(collected->traces.seed, id.low);
     struct collected_trace *trace;
 
     table_find(trace, &collected->traces, hash, in_table, trace_id_equal(trace->id, id));
@@ -130,7 +121,7 @@ struct collected_trace *collected_get(struct collected *collected, struct trace_
     if (!trace)
         return NULL;
     trace->id = id;
-    table_add(&collected->traces, &trace->in_table, hash_of(collected->traces.seed, id));
+    table_add(&collected->traces, &trace->in_table, hash_number(collected->traces.seed, id.low));
     return trace;
 }
 
@@ -300,12 +291,8 @@ static json_t *collected_ids_json(const struct ids *ids, const struct ids *witho
     json_t *list = json_array();
 
     for (size_t i = 0; list && i < ids->count; i++) {
-        char text[17];
-
-        if (without && ids_have(without, ids->list[i]))
-            continue;
-        (void)snprintf(text, sizeof(text), "%016" PRIx64, ids->list[i]);
-        (void)json_array_append_new(list, json_string(text));
+        if (!without || !ids_have(without, ids->list[i]))
+            (void)json_array_append_new(list, span_id_json(ids->list[i]));
     }
     return list;
 }
@@ -340,20 +327,6 @@ json_t *collected_copy(const struct collected *collected, const json_t *found)
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
-
-/* Reads the id of this boot; "": the file cannot be read. */
-static void collected_read_boot_id(char id[64])
-{
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-    id[0] = '\0';
-    if (!file)
-        return;
-    if (!fgets(id, 64, file))
-        id[0] = '\0';
-    id[strcspn(id, "\n")] = '\0';
-    (void)fclose(file);
-}
 
 /* Returns the trace's line of the file; NULL: out of memory. */
 static char *collected_line(const struct collected_trace *trace)
@@ -408,10 +381,10 @@ static bool collected_print_all(FILE *file, struct collected *collected, uint64_
 {
     struct collected_trace *trace;
     const char *comma = "";
-    char boot[64];
+    char boot[BOOT_ID_MAX];
 
     collected->waits = false;
-    collected_read_boot_id(boot);
+    boot_id_read(boot);
     (void)fprintf(file, "{\"boot\": \"%s\", \"forgotten\": %" PRId64 ", \"traces\": [", boot,
                   collected->forgotten_mono_ns);
     table_for_each(trace, &collected->traces, in_table)
@@ -472,11 +445,11 @@ void collected_load(struct collected *collected, const char *path)
 {
     json_t *json = json_read(path);
     const json_t *trace, *window;
-    char now[64];
+    char now[BOOT_ID_MAX];
     bool is_same;
     size_t i;
 
-    collected_read_boot_id(now);
+    boot_id_read(now);
     is_same = strcmp(text_in(json, "boot"), now) == 0;
     if (is_same)
         collected->forgotten_mono_ns = number_in(json, "forgotten");

@@ -76,7 +76,7 @@ void deaths_watch(struct agent *agent)
     const struct sigaction action = {.sa_sigaction = deaths_on_signal, .sa_flags = SA_SIGINFO};
     struct stat status;
 
-    agent_path(agent, "state-dir", "agent.crashed", deaths.path);
+    agent_path(agent, "agent.crashed", deaths.path);
     deaths.count = stat(deaths.path, &status) == 0 ? status.st_size : 0;
     deaths_count(agent);
     deaths.pid = getpid();

@@ -46,11 +46,6 @@ struct feed {
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static bool feed_is_of_span(const struct event *event)
-{
-    return event->kind != EVENT_PROCESS && event->kind != EVENT_METRIC;
-}
-
 static void feed_give(struct feed *feed, const struct ring_entry *entry)
 {
     struct input_counts *counts = &feed->pipeline.intake.counts;
@@ -58,9 +53,7 @@ static void feed_give(struct feed *feed, const struct ring_entry *entry)
     enum decoded decoded = ring_event(entry, &feed->clock, &event);
 
     counts->events++;
-    if (decoded == DECODED)
-        selection_note_time(feed->selection, event.time_ns);
-    if (decoded == DECODED && feed_is_of_span(&event) &&
+    if (decoded == DECODED && event.kind != EVENT_PROCESS && event.kind != EVENT_METRIC &&
         !selection_wants(feed->selection, event.trace_id_high, event.trace_id, event.time_ns))
         decoded = DECODED_UNWANTED;
     if (decoded == DECODED_NEWER) {

@@ -195,20 +195,12 @@ void late_spans_take_back(struct late_spans *late_spans, const struct request *r
 
 /* ---- late spans ------------------------------------------------------------------------------ */
 
-static void late_spans_count(void *context, const struct otlp_origin *origin,
-                             const struct otlp_span *span)
-{
-    (void)context;
-    (void)origin;
-    (void)span;
-}
-
 static bool late_spans_has_come(const struct late_spans *late_spans,
                                 const struct late_spans_trace *trace)
 {
     struct sdk_wanted wanted = trace->wanted;
 
-    sdk_memory_take(otlp_in_memory(late_spans->otlp), &wanted, late_spans_count, NULL);
+    sdk_memory_take(otlp_in_memory(late_spans->otlp), &wanted, NULL, NULL);
     return wanted.spans > 0;
 }
 

@@ -5,8 +5,6 @@
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/table.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define FOUND_SLOTS ((size_t)1 << 12) /* the first size */
@@ -31,11 +29,10 @@ struct found_span {
 struct found_trace {
     struct table_link in_table; /* by the lower half of its id */
     struct found_trace *next;   /* in order of discovery */
-    uint64_t high;              /* 0: no span has the upper half */
-    uint64_t low;
-    int64_t begin_ns; /* of its first span */
-    uint64_t count;   /* of its spans */
-    uint32_t listed;  /* of the spans whose ids are listed */
+    struct trace_id id;         /* high is 0: no span has the upper half */
+    int64_t begin_ns;           /* of its first span */
+    uint64_t count;             /* of its spans */
+    uint32_t listed;            /* of the spans whose ids are listed */
     size_t room;
     struct found_span *spans;
 };
@@ -55,7 +52,6 @@ struct found_traces {
     struct found_set untold;
     uint64_t recent_untold; /* same as recent; 0: none */
     uint64_t listed;        /* of all spans */
-    uint64_t more;          /* spans of traces that are in no list */
     bool is_starved;
 };
 
@@ -64,8 +60,6 @@ struct selection {
     struct selection_filter *any, **last_any; /* for all traces */
     uint64_t count;
     struct found_traces found;
-    int64_t oldest_ns; /* of all events */
-    int64_t newest_ns;
 };
 
 struct selection *selection_new(void)
@@ -169,14 +163,6 @@ bool selection_was_sent(const struct selection *selection, const struct span *sp
                       span->recorded_ns);
 }
 
-void selection_note_time(struct selection *selection, int64_t time_ns)
-{
-    if (!selection->oldest_ns || time_ns < selection->oldest_ns)
-        selection->oldest_ns = time_ns;
-    if (time_ns > selection->newest_ns)
-        selection->newest_ns = time_ns;
-}
-
 struct text selection_why(const struct selection *selection, uint64_t trace_id_high,
                           uint64_t trace_id)
 {
@@ -195,23 +181,17 @@ struct text selection_why(const struct selection *selection, uint64_t trace_id_h
     return text_of(first ? first->why : "");
 }
 
-/* ---- the found spans ----------------------------------------------------------------------------
- */
-
-static bool found_is_of(const struct found_trace *trace, const struct span *span)
-{
-    return trace->low == span->trace_id &&
-           (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high);
-}
+/* ---- the found spans ------------------------------------------------------------------------- */
 
 static struct found_trace *found_find(const struct found_traces *found, const struct span *span)
 {
+    const struct trace_id id = {span->trace_id_high, span->trace_id};
     struct found_trace *trace;
 
-    if (found->recent && found_is_of(found->recent, span))
+    if (found->recent && trace_id_equal(found->recent->id, id))
         return found->recent;
-    table_find(trace, &found->traces, hash_number(found->traces.seed, span->trace_id), in_table,
-               found_is_of(trace, span));
+    table_find(trace, &found->traces, hash_number(found->traces.seed, id.low), in_table,
+               trace_id_equal(trace->id, id));
     return trace;
 }
 
@@ -269,10 +249,7 @@ static struct found_trace *found_add(struct found_traces *found, const struct sp
     struct found_trace *trace;
 
     if (found->traces.count >= found->told_max) {
-        if (found->told_max < SELECTION_FOUND_MAX)
-            found_note_untold(found, span->trace_id);
-        else
-            found->more++;
+        found_note_untold(found, span->trace_id);
         return NULL;
     }
     trace = calloc(1, sizeof(*trace));
@@ -280,8 +257,8 @@ static struct found_trace *found_add(struct found_traces *found, const struct sp
         found->is_starved = true;
         return NULL;
     }
-    trace->low = span->trace_id;
-    table_add(&found->traces, &trace->in_table, hash_number(found->traces.seed, trace->low));
+    trace->id.low = span->trace_id;
+    table_add(&found->traces, &trace->in_table, hash_number(found->traces.seed, trace->id.low));
     *found->last = trace;
     found->last = &trace->next;
     return trace;
@@ -289,7 +266,7 @@ static struct found_trace *found_add(struct found_traces *found, const struct sp
 
 void selection_tell_of(struct selection *selection, uint64_t traces)
 {
-    selection->found.told_max = traces < SELECTION_FOUND_MAX ? traces : SELECTION_FOUND_MAX;
+    selection->found.told_max = traces;
 }
 
 void selection_note(struct selection *selection, const struct span *span)
@@ -304,8 +281,8 @@ void selection_note(struct selection *selection, const struct span *span)
     found->recent = trace;
     if (trace->count++ == 0 || span->start_ns < trace->begin_ns)
         trace->begin_ns = span->start_ns;
-    if (!trace->high)
-        trace->high = span->trace_id_high;
+    if (!trace->id.high)
+        trace->id.high = span->trace_id_high;
     if (trace->listed >= SELECTION_SPANS_MAX || found->listed >= SELECTION_LISTED_MAX)
         return;
     if (!ARRAY_FITS(trace->spans, trace->room, trace->listed)) {
@@ -339,10 +316,7 @@ static void found_append(struct found_traces *found, json_t *list, json_t *value
 
 static void found_append_id(struct found_traces *found, json_t *list, uint64_t id)
 {
-    char text[17];
-
-    (void)snprintf(text, sizeof(text), "%016" PRIx64, id);
-    found_append(found, list, json_string(text));
+    found_append(found, list, span_id_json(id));
 }
 
 /* Sorts the ids and removes repetitions: two halves of a shared span, or late pieces of a span,
@@ -388,7 +362,7 @@ static json_t *found_trace_json(struct found_traces *found, struct found_trace *
     json_t *want = is_cut ? json_array() : found_want(found, trace);
     char id[TRACE_ID_TEXT];
 
-    trace_id_text((struct trace_id){trace->high, trace->low}, id);
+    trace_id_text(trace->id, id);
     return json_pack("{ss, sI, sI, so, so, sb}", "id", id, "begin", (json_int_t)trace->begin_ns,
                      "spans", (json_int_t)trace->count, "have", have, "want", want, "cut", is_cut);
 }
@@ -396,7 +370,7 @@ static json_t *found_trace_json(struct found_traces *found, struct found_trace *
 json_t *selection_found(struct selection *selection)
 {
     struct found_traces *found = &selection->found;
-    json_t *traces = json_array(), *untold = NULL;
+    json_t *traces = json_array();
 
     for (struct found_trace *trace = found->first; trace; trace = trace->next)
         found_append(found, traces, found_trace_json(found, trace));
@@ -404,9 +378,5 @@ json_t *selection_found(struct selection *selection)
         json_decref(traces);
         return NULL;
     }
-    if (found->told_max < SELECTION_FOUND_MAX)
-        untold = json_integer((json_int_t)found->untold.count);
-    return json_pack("{sI, sI, sI, so*, so}", "oldest", (json_int_t)selection->oldest_ns, "newest",
-                     (json_int_t)selection->newest_ns, "more", (json_int_t)found->more, "untold",
-                     untold, "traces", traces);
+    return json_pack("{sI, so}", "untold", (json_int_t)found->untold.count, "traces", traces);
 }

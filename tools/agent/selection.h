@@ -4,13 +4,11 @@
  *
  * Found spans, as JSON:
  *
- *     {"oldest": NS, "newest": NS, "more": 0, "traces": [{"id": "32 hex digits", "begin": NS,
- *       "spans": 3, "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
+ *     {"untold": 0, "traces": [{"id": "32 hex digits", "begin": NS, "spans": 3,
+ *       "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
  *
- * - oldest, newest: the times of all events that were read; 0: none.
- * - more: spans of traces beyond SELECTION_FOUND_MAX.
- * - untold, only after selection_tell_of() with less than SELECTION_FOUND_MAX: the number of traces
- * beyond.
+ * - untold: the number of traces beyond SELECTION_FOUND_MAX, or beyond the limit of
+ * selection_tell_of().
  * - id: the upper half is 0 if no span has it. begin: of the first span, in ns since 1970.
  * - spans: the number of spans that are sent, or were sent before. have: their ids.
  * - want: the ids of parents that are not among them.
@@ -54,15 +52,11 @@ bool selection_wants(const struct selection *selection, uint64_t trace_id_high, 
 /* True if the span was sent before. */
 bool selection_was_sent(const struct selection *selection, const struct span *span);
 
-/* Notes the time of an event that was read. */
-void selection_note_time(struct selection *selection, int64_t time_ns);
-
 /* Returns the reason for the trace, or an empty text. The text lives as long as only. */
 struct text selection_why(const struct selection *selection, uint64_t trace_id_high,
                           uint64_t trace_id);
 
-/* Limits the listed traces. "untold" has the number of other traces. Call it before the first
- * event. */
+/* Limits the listed traces to fewer than SELECTION_FOUND_MAX. Call it before the first span. */
 void selection_tell_of(struct selection *selection, uint64_t traces);
 
 /* Notes a span that is sent, or was sent before. */

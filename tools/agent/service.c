@@ -130,11 +130,6 @@ static void service_step(void *context)
 
 /* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
 
-static bool service_wants_otlp(const struct config *config)
-{
-    return config_text(config, "otlp-listen")[0] || config_text(config, "otlp-socket")[0];
-}
-
 static void service_otlp_alarm(void *context, const struct otlp_alarm *alarm)
 {
     const struct service *service = context;
@@ -160,6 +155,7 @@ static bool service_take_span(void *context, const struct otlp_origin *origin,
     return service->parts.all != NULL;
 }
 
+/* Without otlp-listen and otlp-socket, no SDK sends spans here. */
 static bool service_open_otlp(struct service *service, struct error *error)
 {
     const struct otlp_in_callbacks callbacks = {service_otlp_alarm, service_take_span, service};
@@ -172,6 +168,8 @@ static bool service_open_otlp(struct service *service, struct error *error)
         .spans_per_s = (uint64_t)config_integer(config, "otlp-spans-per-s"),
     };
 
+    if (!options.listen[0] && !options.socket[0])
+        return true;
     parts->otlp = otlp_in_open(parts->agent.loop, &options, &callbacks, error);
     if (!parts->otlp)
         return false;
@@ -417,7 +415,7 @@ static bool service_open_parts(struct service *service, struct error *error)
         agent_forget_place(&parts->agent);
     else if (!service_open_all(service, error))
         return false;
-    if (service_wants_otlp(parts->agent.config) && !service_open_otlp(service, error))
+    if (!service_open_otlp(service, error))
         return false;
     error_set(error, "out of memory");
     parts->scans = scans_new(&parts->agent, parts->wants, parts->agent_rings, parts->late_spans,

@@ -23,6 +23,11 @@ bool trace_id_read(const char *text, struct trace_id *id)
     return hex_read_trace(text_of(text), &id->high, &id->low);
 }
 
+json_t *span_id_json(uint64_t id)
+{
+    return json_sprintf("%016" PRIx64, id);
+}
+
 /* ---- sets ------------------------------------------------------------------------------------ */
 
 /* Returns the index of the id, or the index at which the id must be inserted. */

@@ -30,6 +30,9 @@ void trace_id_text(struct trace_id id, char text[TRACE_ID_TEXT]);
 /* Reads 1 to 32 hexadecimal digits. Returns false for another text, or if all digits are 0. */
 bool trace_id_read(const char *text, struct trace_id *id);
 
+/* Returns the id of a span as a text of 16 hexadecimal digits; NULL: out of memory. */
+json_t *span_id_json(uint64_t id);
+
 /* A sorted set of span ids. */
 struct ids {
     uint64_t *list;

@@ -525,7 +525,7 @@ static bool wants_set_up(struct wants *wants, struct error *error)
     const char *url = config_text(agent->config, "cluster");
     char hosts_file[4096];
 
-    agent_path(agent, "state-dir", "agent.asked", wants->others_file);
+    agent_path(agent, "agent.asked", wants->others_file);
     wants->judge = judge_new(&callbacks);
     wants->joins = wants_open_joins(wants);
     error_set(error, "out of memory");
@@ -533,7 +533,7 @@ static bool wants_set_up(struct wants *wants, struct error *error)
         return false;
     if (!url || !url[0])
         return true;
-    agent_path(agent, "state-dir", "agent.hosts", hosts_file);
+    agent_path(agent, "agent.hosts", hosts_file);
     wants->cluster = cluster_open(agent->loop, agent->config, agent->host, hosts_file, &on, error);
     return wants->cluster != NULL;
 }

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
+#include <ftw.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define TREE_FDS 16 /* that nftw(3) may have open */
 
 void path_set(char path[PATH_ROOM], const char *format, ...)
 {
@@ -25,60 +27,39 @@ void path_set(char path[PATH_ROOM], const char *format, ...)
     va_end(values);
 }
 
-static FTS *open_tree(const char *path)
-{
-    char *paths[] = {(char *)(uintptr_t)path, NULL};
+/* The latest change that tree_changed() has found: nftw(3) has no context. */
+static _Thread_local time_t latest_change;
 
-    return fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+static int note_change(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    (void)path;
+    (void)place;
+    if ((type == FTW_D || (type == FTW_F && S_ISREG(status->st_mode))) &&
+        status->st_mtime > latest_change)
+        latest_change = status->st_mtime;
+    return 0;
 }
 
 time_t tree_changed(const char *path)
 {
-    FTS *tree = open_tree(path);
-    time_t changed = 0;
-    FTSENT *entry;
-
-    while (tree && (entry = fts_read(tree)) != NULL) {
-        if ((entry->fts_info == FTS_F || entry->fts_info == FTS_D) &&
-            entry->fts_statp->st_mtime > changed)
-            changed = entry->fts_statp->st_mtime;
-    }
-    if (tree)
-        (void)fts_close(tree);
-    return changed;
+    latest_change = 0;
+    (void)nftw(path, note_change, TREE_FDS, FTW_PHYS);
+    return latest_change;
 }
 
-static bool remove_entry(const FTSENT *entry)
+/* Removes as much as possible. */
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
 {
-    switch (entry->fts_info) {
-    case FTS_D:
-        return true;
-    case FTS_DP:
-        return rmdir(entry->fts_accpath) == 0 || errno == ENOENT;
-    case FTS_NS:
-    case FTS_DNR:
-    case FTS_ERR:
-        errno = entry->fts_errno;
-        return errno == ENOENT;
-    default:
-        return unlink(entry->fts_accpath) == 0 || errno == ENOENT;
-    }
+    (void)status;
+    (void)type;
+    (void)place;
+    (void)remove(path);
+    return 0;
 }
 
-bool tree_remove(const char *path)
+void tree_remove(const char *path)
 {
-    FTS *tree = open_tree(path);
-    int cause = tree ? 0 : errno;
-    FTSENT *entry;
-
-    while (tree && (entry = fts_read(tree)) != NULL) {
-        if (!remove_entry(entry))
-            cause = errno;
-    }
-    if (tree)
-        (void)fts_close(tree);
-    errno = cause;
-    return cause == 0;
+    (void)nftw(path, remove_entry, TREE_FDS, FTW_DEPTH | FTW_PHYS);
 }
 
 bool file_write(const char *path, const char *text, size_t length, bool syncs, struct error *error)
@@ -152,19 +133,19 @@ bool folder_make_runtime(const char *path, bool *is_new)
     return *is_new || errno == EEXIST;
 }
 
-bool folder_own(const char *path, const char *key, struct error *error)
+bool folder_own(const char *path, struct error *error)
 {
     struct stat status;
 
     if (!folder_make(path))
-        error_set(error, "%s \"%s\": cannot make the folder: %s", key, path, strerror(errno));
+        error_set(error, "state-dir \"%s\": cannot make the folder: %s", path, strerror(errno));
     else if (lstat(path, &status) != 0)
-        error_set(error, "%s \"%s\": %s", key, path, strerror(errno));
+        error_set(error, "state-dir \"%s\": %s", path, strerror(errno));
     else if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022))
-        error_set(
-            error,
-            "%s \"%s\": expected a folder of the user who runs this, which nobody else can write",
-            key, path);
+        error_set(error,
+                  "state-dir \"%s\": expected a folder of the user who runs this, which nobody "
+                  "else can write",
+                  path);
     else
         return true;
     return false;

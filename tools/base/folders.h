@@ -21,8 +21,8 @@ __attribute__((format(printf, 2, 3))) void path_set(char path[PATH_ROOM], const 
  */
 time_t tree_changed(const char *path);
 
-/* Returns false with errno set; true if the path does not exist. */
-bool tree_remove(const char *path);
+/* Removes a file, or a folder with all that is in it. */
+void tree_remove(const char *path);
 
 /* Replaces a file atomically. syncs: also for a power cut; if not, file_sync() does that later.
  * Returns false with error set. */
@@ -34,8 +34,8 @@ bool file_sync(const char *path, struct error *error);
 bool folder_make_runtime(const char *path, bool *is_new);
 
 /* Makes the folder if it is missing. Returns false with error set unless the folder belongs to this
- * user, and only this user can write there. key: the configuration key, for the error. */
-bool folder_own(const char *path, const char *key, struct error *error);
+ * user, and only this user can write there. */
+bool folder_own(const char *path, struct error *error);
 
 /*
  * For a service that root starts by hand: switches to the owner of an existing state folder, so

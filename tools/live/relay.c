@@ -137,8 +137,8 @@ bool relay_read_options(const struct config *config, struct relay_options *optio
         return false;
     (void)snprintf(options->output, sizeof(options->output), "%s/relayd",
                    config_text(config, "state-dir"));
-    return folder_own(config_text(config, "state-dir"), "state-dir", error) &&
-           folder_own(options->output, "state-dir", error);
+    return folder_own(config_text(config, "state-dir"), error) &&
+           folder_own(options->output, error);
 }
 
 /* ---- files of ended sessions --------------------------------------------------------------- */
@@ -168,7 +168,7 @@ void relay_sweep_all(const char *folder)
     sweep_find(folder, &found);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         if (tree_changed(found.gl_pathv[i])) /* 0: a link */
-            (void)tree_remove(found.gl_pathv[i]);
+            tree_remove(found.gl_pathv[i]);
         (void)rmdir(dirname(found.gl_pathv[i])); /* the host's folder, if it is empty now */
     }
     globfree(&found);
@@ -207,7 +207,7 @@ static void sweep_run(void *context)
     sweep_find(sweep->folder, &found);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         if (!is_in_use(sweep, &found, i))
-            (void)tree_remove(found.gl_pathv[i]);
+            tree_remove(found.gl_pathv[i]);
     }
     globfree(&found);
 }

@@ -283,7 +283,8 @@ static uint64_t store_take(const struct sdk_store *store, struct sdk_wanted *wan
             continue;
         if (span->number <= wanted->after)
             break;
-        store_give(span, call, context);
+        if (call)
+            store_give(span, call, context);
         wanted->spans++;
     }
     return newest;

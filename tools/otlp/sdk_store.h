@@ -82,7 +82,7 @@ enum sdk_added sdk_store_add(struct sdk_store *store, const struct otlp_origin *
 struct sdk_held sdk_store_held(const struct sdk_store *store);
 
 /* Gives the spans of a trace, store by store, the newest first. Texts live until the next span is
- * added. */
+ * added. call: NULL: only counts them. */
 void sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *wanted, otlp_span_fn *call,
                      void *context);
 

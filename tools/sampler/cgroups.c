@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CGROUP_DEPTH_MAX 8
-#define FOLDERS_MAX      8192 /* searched folders; links of a faked tree may form a circle */
+#define FOLDERS_MAX      8192 /* searched folders; links of a faked tree may form a cycle */
 
 enum group_file {
     GROUP_CPU,

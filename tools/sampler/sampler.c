@@ -7,7 +7,6 @@
 #include "observe.h"
 #include "tools/base/say.h"
 #include "tools/base/totals.h"
-#include "tools/config/keys.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -164,11 +163,6 @@ void sampler_prepare(void)
     (void)setenv("BLKIN_RINGS", "none", 1);
     (void)setenv("LTTNG_UST_REGISTER_TIMEOUT", "0",
                  0); /* the start does not wait for a session daemon */
-}
-
-void sampler_register(void)
-{
-    keys_set_sampler_check(host_settings_check);
 }
 
 /* ---- a sample, in the thread ----------------------------------------------------------------- */

@@ -29,10 +29,9 @@ struct sampler;
  * the last seconds are not kept. why: a line for the tag of the kept spans */
 typedef bool sampler_keep_fn(void *context, int64_t last_ms, const char *why, struct error *error);
 
-/* Called at the program's start, before any thread. sampler_prepare() selects LTTng's provider
- * and switches rings off. sampler_register() adds the checks of the sampler's keys. */
+/* Called at the program's start, before any thread. Selects LTTng's provider and switches rings
+ * off. */
 void sampler_prepare(void);
-void sampler_register(void);
 
 /* Takes over a configuration: starts, changes or ends the sampling. *sampler is NULL at first.
  * Returns false with error set, and changes nothing. */
@@ -59,7 +58,7 @@ void sampler_print(struct sampler *sampler, struct printer *page);
  * or both ("100ms", "vd*,nvme*", "100ms vd*"), or "off" */
 
 /* Returns false with error set if the text is malformed for this key. Accepts any text for a key
- * of others. */
+ * of others. main() gives this function to keys_set_sampler_check(). */
 bool host_settings_check(const char *key, const char *text, struct error *error);
 
 /* Sets the defaults and the configured values. `host` points to texts of the configuration.
