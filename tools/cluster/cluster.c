@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/printer.h"
-#include "tools/base/json.h"
 #include "tools/base/say.h"
 
 #include <inttypes.h>

@@ -3,8 +3,6 @@
  */
 #include "sample_parts.h"
 
-#include "babeltrace-plugin/base/text.h"
-
 #include <fnmatch.h>
 #include <stdlib.h>
 
