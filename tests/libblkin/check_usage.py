@@ -91,8 +91,8 @@ def check_storm(spans):
     names = collections.Counter(span["name"] for span in spans)
     done = 2 * names["handler 2"] + names["stormed 1"] + names["stormed child 1"]
     charged = sum(units * count for (_, units), count in found.items())
-    # the usage of a handler between two spans may belong to no span
-    check(names["handler 2"] >= 200 and 0.8 * done <= charged <= done, f"{charged} of {done} units in a storm")
+    # the usage of a handler between two spans may belong to no span; without that of all handlers a quarter would be left
+    check(names["handler 2"] >= 200 and 0.5 * done <= charged <= done, f"{charged} of {done} units in a storm")
 
 
 def check_charges(spans):
