@@ -81,7 +81,7 @@ static inline void check_run(void)
     }                                                         \
     static void name(void)
 
-/* before, after: what the tests share begins, and ends. */
+/* before, after: statements around the tests of a file. */
 #define CHECK_MAIN_WITH(before, after) \
     int main(void)                     \
     {                                  \
