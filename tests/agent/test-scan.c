@@ -375,7 +375,7 @@ TEST(test_index)
         fetch_now();
         now_ns -= SECOND;
     }
-    CHECK(read_bytes < all_bytes / 4);
+    CHECK(read_bytes < all_bytes / 2);
     printf("%.1f %% of the bytes are read with the index\n",
            100 * (double)read_bytes / (double)all_bytes);
 

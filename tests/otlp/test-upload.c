@@ -11,6 +11,7 @@
 
 static char plain[LENGTH];
 static struct compressor compressor;
+static struct text gzip; /* all of it */
 
 static enum upload_result add_all(struct upload *upload, struct text text, size_t piece)
 {
@@ -48,7 +49,16 @@ static void all_pieces(struct text text, bool is_gzip)
     }
 }
 
-static void broken_gzip(struct text gzip)
+TEST(whole)
+{
+    for (size_t i = 0; i < LENGTH; i++)
+        plain[i] = (char)(i * i >> 7);
+    CHECK(compress_gzip(&compressor, (struct text){plain, LENGTH}, &gzip));
+    all_pieces((struct text){plain, LENGTH}, false);
+    all_pieces(gzip, true);
+}
+
+TEST(broken_gzip)
 {
     char bytes[LENGTH + 4096];
     const struct text changed = {bytes, gzip.length}, longer = {bytes, gzip.length + 1};
@@ -66,7 +76,7 @@ static void broken_gzip(struct text gzip)
 }
 
 /* RFC 1952, 2.2: members follow each other without a gap; one may be empty. */
-static void members(void)
+TEST(members)
 {
     static char bytes[2 * LENGTH];
     const size_t ends[] = {0, 1, 30000, 30000, LENGTH};
@@ -81,19 +91,7 @@ static void members(void)
     }
     all_pieces((struct text){bytes, length}, true);
     CHECK(read_body((struct text){bytes, length - 1}, true, LENGTH, 100) == UPLOAD_BROKEN);
-}
-
-int main(void)
-{
-    struct text gzip;
-
-    for (size_t i = 0; i < LENGTH; i++)
-        plain[i] = (char)(i * i >> 7);
-    CHECK(compress_gzip(&compressor, (struct text){plain, LENGTH}, &gzip));
-    all_pieces((struct text){plain, LENGTH}, false);
-    all_pieces(gzip, true);
-    broken_gzip(gzip);
-    members();
     compressor_free(&compressor);
-    return check_status();
 }
+
+CHECK_MAIN
