@@ -44,6 +44,7 @@ static const struct {
     {"some:other", "Inumber "},
     {"blkin:metric", "Qmonotonic Qthread Isequence Iperiod_ms sgroup sinstance snames svalues "},
     {"zipkin:keyval", ZIPKIN "skey sval "},
+    {"blkin:slow", "Qmark "},
     /* fields of another type, or none */
     {"blkin:span", "strace_id Qparent_id sduration Hflags Qname ppacked sservice "},
     {"zipkin:keyval_integer", ZIPKIN "skey sval "},
@@ -91,8 +92,8 @@ static void put_metadata(FILE *file)
           "  packet.header := struct { uint32_t magic; uint32_t stream_id; "
           "uint64_t stream_instance_id; }; };\n"
           "env { hostname = \"node\"; domain = \"ust\"; tracer_name = \"lttng-ust\"; };\n"
-          "clock { name = c; freq = 1000000000; offset_s = 1700000000; };\n"
-          "typealias integer { size = 64; align = 8; map = clock.c.value; } := time_t;\n"
+          "clock { name = monotonic; freq = 1000000000; offset_s = 1700000000; };\n"
+          "typealias integer { size = 64; align = 8; map = clock.monotonic.value; } := time_t;\n"
           "stream { id = 0;\n"
           "  event.header := struct { integer { size = 32; align = 8; } id; time_t timestamp; };\n"
           "  packet.context := struct { time_t timestamp_begin; time_t timestamp_end; "
@@ -385,9 +386,9 @@ static uint64_t counter(json_t *counters, const char *name)
 
 static void check_account(size_t spans)
 {
-    static const char *const outcomes[] = {"in_spans",     "foreign", "unreadable", "newer",
-                                           "invalid",      "no_room", "duplicate",  "late",
-                                           "of_processes", "of_hosts"};
+    static const char *const outcomes[] = {"in_spans",     "foreign",  "unreadable", "newer",
+                                           "invalid",      "no_room",  "duplicate",  "late",
+                                           "of_processes", "of_hosts", "of_alarms"};
     json_t *stats = json_loadb(content, read_file(stats_file), 0, NULL);
     json_t *counters = json_object_get(stats, "counters");
     uint64_t events = 0;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "context_model.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -111,7 +112,7 @@ static const struct {
     {B3, " " TRACE_64 "-" SPAN_64 "-1"},
 };
 
-static void test_texts(void)
+TEST(test_texts)
 {
     struct blkin_context context;
 
@@ -157,11 +158,18 @@ static void test_each_byte(int format, const char *text)
     HOLDS(count > 16 * 48 && count < 17 * length); /* hex digits, in lower case */
 }
 
+TEST(test_bytes)
+{
+    test_each_byte(TRACEPARENT, PARENT);
+    test_each_byte(B3, TRACE_128 "-" SPAN_64 "-1-" UP);
+    test_each_byte(B3, TRACE_128 "-" SPAN_64 "-d");
+}
+
 static const struct blkin_context incomplete[] = {
     {.flags = REMOTE}, {.trace_id = 1, .flags = SAMPLED}, {.span_id = 1}, {.parent_span_id = 1}};
 
 /* A context that cannot be written leaves the buffer alone. */
-static void test_writers(void)
+TEST(test_writers)
 {
     struct blkin_context context = marked();
     char buffer[BLKIN_B3_SIZE] = "unchanged";
@@ -210,7 +218,7 @@ static int from_fields(struct blkin_context *context, const char *const texts[5]
     return error;
 }
 
-static void test_fields(void)
+TEST(test_fields)
 {
     static const struct {
         const char *texts[5];
@@ -333,7 +341,7 @@ static int takes_list(int count, const char *end)
     " !\"#$%&'()*+-./0123456789:;<>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`" \
     "abcdefghijklmnopqrstuvwxyz{|}~"
 
-static void test_tracestate(void)
+TEST(test_tracestate)
 {
     /* clang-format off */
     static const char *const good[] = {
@@ -384,7 +392,7 @@ static void test_tracestate(void)
 }
 
 /* Lists that are too long for the buffer: see naive_truncate(). */
-static void test_truncation(void)
+TEST(test_truncation)
 {
     static const struct {
         const char *text;
@@ -421,7 +429,7 @@ static void test_truncation(void)
 
 /* ---------------------------------------------------------------- binary forms */
 
-static void test_opencensus(void)
+TEST(test_opencensus)
 {
     /* the specification's example */
     static const unsigned char example[] = {0,   0,   75,  249, 47,  53, 119, 179, 77, 166,
@@ -447,7 +455,7 @@ static void test_opencensus(void)
         HOLDS(is_accepted(OPENCENSUS, bytes, length) == (length == 27));
 }
 
-static void test_packed(void)
+TEST(test_packed)
 {
     static const unsigned char wire[24] = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07,
                                            0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff,
@@ -501,7 +509,7 @@ static void test_packed(void)
 
 /* ---------------------------------------------------------------- environment */
 
-static void test_environment(void)
+TEST(test_environment)
 {
     struct blkin_context context = marked(), before = context, read;
     char *parent = marked_buffer(BLKIN_TRACEPARENT_VARIABLE_SIZE), *state;
@@ -569,18 +577,4 @@ static void test_environment(void)
     free(parent);
 }
 
-int main(void)
-{
-    test_texts();
-    test_each_byte(TRACEPARENT, PARENT);
-    test_each_byte(B3, TRACE_128 "-" SPAN_64 "-1-" UP);
-    test_each_byte(B3, TRACE_128 "-" SPAN_64 "-d");
-    test_writers();
-    test_fields();
-    test_tracestate();
-    test_truncation();
-    test_opencensus();
-    test_packed();
-    test_environment();
-    return 0;
-}
+CHECK_MAIN

@@ -37,4 +37,4 @@ usage_of streamed 'blkin:*' charges charges
 usage_of storm blkin:span storm storm
 usage_of levels blkin:span levels levels
 usage_of off blkin:span levels off
-usage_of descriptors blkin:span levels descriptors "$WORK/other"
+usage_of descriptors blkin:span levels descriptors

@@ -109,7 +109,7 @@ static void *record_and_wait(void *unused)
     return unused;
 }
 
-static void descriptors(const char *path)
+static void descriptors(void)
 {
     pthread_t threads[USAGE_THREADS];
     int fd = -1, other;
@@ -144,7 +144,7 @@ static void descriptors(const char *path)
     /* closed by the program, with another file in its place, of another file system or of /proc */
     for (int i = 0; i < 2; i++) {
         CHECK(close(fd) == 0);
-        other = open(i ? "/proc/self/stat" : path, O_RDONLY | O_CREAT, 0600);
+        other = i ? open("/proc/self/stat", O_RDONLY) : memfd_create("other", 0);
         CHECK(other == fd || dup2(other, fd) == fd);
         whole("level 3", NULL, 1);
         CHECK(fcntl(fd, F_GETFD) >= 0);
@@ -169,17 +169,10 @@ static void descriptors(const char *path)
 
 int main(int argc, char **argv)
 {
-    const char *mode = argc > 1 ? argv[1] : "";
+    static const struct check_mode modes[] = {
+        {"levels", levels}, {"off", off}, {"descriptors", descriptors}, {NULL, NULL}};
 
     (void)blkin_init();
     whole("first", NULL, 0);
-    if (strcmp(mode, "levels") == 0)
-        levels();
-    else if (strcmp(mode, "off") == 0)
-        off();
-    else if (strcmp(mode, "descriptors") == 0 && argc == 3)
-        descriptors(argv[2]);
-    else
-        return 2;
-    return check_status();
+    return check_run_mode(modes, argc > 1 ? argv[1] : NULL);
 }

@@ -79,7 +79,7 @@ static inline struct join_counts end(struct stage *join)
         check_sums(join);
     check_sums(join);
     counts = join_stage_counts(join);
-    CHECK(held == 0 && counts.waiting == 0);
+    CHECK(held == 0 && counts.waiting == 0 && counts.late <= counts.unjoined);
     chain_free(&chain);
     return counts;
 }

@@ -79,7 +79,7 @@ static bool alarms_are_double(const struct alarms *alarms, const struct alarm *a
     while (request && !request_has(request, id))
         request = request->next;
     return request || collected_has(alarms->agent->collected, id, alarm->monotonic_ns) ||
-           scan_queue_has(&alarms->agent->scan_queue, id, NULL);
+           scan_queue_has(&alarms->agent->scan_queue, id);
 }
 
 static void alarms_take(void *context, const struct alarm *alarm)

@@ -210,7 +210,7 @@ static void late_spans_ask(struct late_spans *late_spans, const struct late_span
     struct request *request;
 
     if (scan_queue_room(&late_spans->agent->scan_queue, NULL) == 0 ||
-        scan_queue_has(&late_spans->agent->scan_queue, id, NULL))
+        scan_queue_has(&late_spans->agent->scan_queue, id))
         return; /* the next look tries again, or the waiting request fetches the spans */
     request = request_new(trace->id, trace->host);
     if (!request)

@@ -1,8 +1,4 @@
-/*
- * Walks over the rings and copies the wanted records.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "scan.h"
 
 #include "babeltrace-plugin/base/array.h"

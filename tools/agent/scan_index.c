@@ -1,8 +1,4 @@
-/*
- * The parts of the rings that scans have read.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "scan_index.h"
 
 #include <stdlib.h>

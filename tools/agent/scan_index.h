@@ -3,7 +3,8 @@
  * reads only the parts that may have records of its traces.
  *
  * A part has a filter in place of a list: the filter may have a trace that has no records in the
- * part, but it has each trace that has some. An index takes about a 64th of the rings' memory at most.
+ * part, but it has each trace that has some. An index takes at most about a 64th of the rings'
+ * memory.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,8 +1,4 @@
-/*
- * Requests that wait for a scan.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "scan_queue.h"
 
 #include <string.h>
@@ -32,13 +28,13 @@ size_t scan_queue_add(struct scan_queue *scan_queue, struct request *request)
     return left;
 }
 
-bool scan_queue_has(const struct scan_queue *scan_queue, struct trace_id id, const char *host)
+bool scan_queue_has(const struct scan_queue *scan_queue, struct trace_id id)
 {
-    for (const struct request *r = scan_queue->list; r; r = r->next) {
-        if ((!host || strcmp(r->host, host) == 0) && request_has(r, id))
-            return true;
-    }
-    return false;
+    const struct request *request = scan_queue->list;
+
+    while (request && !request_has(request, id))
+        request = request->next;
+    return request != NULL;
 }
 
 void scan_queue_rest(struct scan_queue *scan_queue, struct asker *asker, int64_t until_ms)

@@ -27,8 +27,8 @@ size_t scan_queue_room(const struct scan_queue *scan_queue, const struct asker *
  */
 size_t scan_queue_add(struct scan_queue *scan_queue, struct request *request);
 
-/* Returns true if a request of that host wants the trace. host NULL: of any host. */
-bool scan_queue_has(const struct scan_queue *scan_queue, struct trace_id id, const char *host);
+/* Returns true if a request wants the trace. */
+bool scan_queue_has(const struct scan_queue *scan_queue, struct trace_id id);
 
 /* Returns the time when the first request is due; INT64_MAX: there is none. is_last: of the
  * requests for windows; false: of the requests that name traces. */

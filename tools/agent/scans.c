@@ -1,8 +1,4 @@
-/*
- * Runs the scans of the rings, one at a time, and gives the results to the export.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "scans.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

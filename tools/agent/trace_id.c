@@ -1,8 +1,4 @@
-/*
- * Reads and writes ids of traces, and keeps sets of span ids.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "trace_id.h"
 
 #include "babeltrace-plugin/base/array.h"

@@ -1,8 +1,4 @@
-/*
- * Sends the requests of this host, answers the requests of all hosts, and counts the verdicts.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "wants.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

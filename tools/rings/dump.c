@@ -1,8 +1,4 @@
-/*
- * Turns records into the events of a trace.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "dump.h"
 
 #include "babeltrace-plugin/base/array.h"

@@ -1,8 +1,4 @@
-/*
- * Uses systemd's store or an fdserver.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "fdstore.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

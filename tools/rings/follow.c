@@ -1,8 +1,4 @@
-/*
- * Merges the events of rings by time.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "follow.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

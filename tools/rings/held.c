@@ -1,8 +1,4 @@
-/*
- * Searches the list of memories, and measures their use.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "held.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

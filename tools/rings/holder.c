@@ -1,8 +1,4 @@
-/*
- * Makes memories, and serves the programs that ask for them.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "holder.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

@@ -1,8 +1,4 @@
-/*
- * Makes, checks and maps memories.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "memory.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

@@ -1,8 +1,4 @@
-/*
- * Walks from the newest record to the oldest.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "ring_back.h"
 
 #include <string.h>

@@ -1,8 +1,4 @@
-/*
- * Decodes payloads, which tracepoints/format/events.h and ring.h define.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "ring_event.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

@@ -1,8 +1,4 @@
-/*
- * Computes the shares of payers, and the sizes of memories.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "shares.h"
 
 #include <stdlib.h>

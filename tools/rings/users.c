@@ -1,8 +1,4 @@
-/*
- * Reads the kernel's files about user namespaces, /etc/subuid and /etc/passwd.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "users.h"
 
 #include <inttypes.h>
