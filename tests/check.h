@@ -2,7 +2,7 @@
  * The whole test framework: CHECK() prints a failed condition, check_status() is main()'s result.
  *
  * TEST(NAME) begins a test. check_run() runs the tests of a file in their order. CHECK_MAIN makes a
- * main() that does nothing else.
+ * main() that does nothing else, CHECK_MAIN_WITH one that also begins and ends something.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -81,11 +81,16 @@ static inline void check_run(void)
     }                                                         \
     static void name(void)
 
-#define CHECK_MAIN             \
-    int main(void)             \
-    {                          \
-        check_run();           \
-        return check_status(); \
+/* before, after: statements around the tests of a file. */
+#define CHECK_MAIN_WITH(before, after) \
+    int main(void)                     \
+    {                                  \
+        before;                        \
+        check_run();                   \
+        after;                         \
+        return check_status();         \
     }
+
+#define CHECK_MAIN CHECK_MAIN_WITH((void)0, (void)0)
 
 #endif

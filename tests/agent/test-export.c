@@ -74,7 +74,7 @@ static bool close_export(struct export *export, struct counts *totals)
 /* ---- an exporter that cannot be opened again --------------------------------------------------
  */
 
-static void test_reopen_fails_twice(void)
+TEST(test_reopen_fails_twice)
 {
     struct config *first = configure(COLLECTOR), *second = configure("file:/none/spans");
     struct export *export = open_export(first);
@@ -102,7 +102,7 @@ static void test_reopen_fails_twice(void)
 }
 
 /* The old exporter goes on. */
-static void test_reopen_fails_once(void)
+TEST(test_reopen_fails_once)
 {
     struct config *first = configure(COLLECTOR), *second = configure("file:/none/spans");
     struct export *export = open_export(first);
@@ -118,7 +118,7 @@ static void test_reopen_fails_once(void)
 }
 
 /* The old file goes on after a reload that fails. No other file is continued. */
-static void test_file_goes_on(void)
+TEST(test_file_goes_on)
 {
     struct config *first = configure(file), *second = configure("file:/none/spans");
     struct config *other;
@@ -176,7 +176,7 @@ static void run_once(const struct config *config, const char *expected)
 
 /* The agent goes on with the file of a run that ended normally. After a kill, or if somebody has
  * changed the file, it takes the next name. */
-static void test_file_at_start(void)
+TEST(test_file_at_start)
 {
     struct config *config = configure(file);
     char second[100], third[100];
@@ -210,7 +210,7 @@ static void test_file_at_start(void)
 }
 
 /* Spans that wait in the spool can be read, in both formats. */
-static void test_waiting(const char *endpoint)
+static void check_waiting(const char *endpoint)
 {
     struct config *config = configure(endpoint);
     struct export *export = open_export(config);
@@ -236,6 +236,12 @@ static void test_waiting(const char *endpoint)
     (void)snprintf(spool, sizeof(spool), "rm -r %s", moved);
     CHECK(system(spool) == 0);
     config_free(config);
+}
+
+TEST(test_waiting)
+{
+    check_waiting(COLLECTOR);
+    check_waiting(COLLECTOR "/v1/traces");
 }
 
 /* ---- a pipeline that cannot be opened ---------------------------------------------------------
@@ -287,7 +293,7 @@ static json_int_t times_said(const char *id)
 }
 
 /* Each input has an answer. If the export cannot take an input, the agent logs a message. */
-static void test_feed_is_not_opened(void)
+TEST(test_feed_is_not_opened)
 {
     struct config *config = configure(file);
     struct export *export = open_export(config);
@@ -320,13 +326,7 @@ int main(void)
     (void)snprintf(file, sizeof(file), "file:%s/spans", place);
     (void)snprintf(command, sizeof(command), "mkdir %s", place);
     CHECK(system(command) == 0);
-    test_reopen_fails_twice();
-    test_reopen_fails_once();
-    test_file_goes_on();
-    test_file_at_start();
-    test_waiting(COLLECTOR);
-    test_waiting(COLLECTOR "/v1/traces");
-    test_feed_is_not_opened();
+    check_run();
     loop_free(loop);
     (void)snprintf(command, sizeof(command), "rm -r %s", folder);
     CHECK(system(command) == 0);

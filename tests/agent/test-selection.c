@@ -34,7 +34,7 @@ static bool wants(struct selection *selection, uint64_t high, uint64_t low)
 }
 
 /* The filter knows which spans were sent: those of one trace, or of all traces in a period. */
-static void test_sent(void)
+TEST(test_sent)
 {
     struct selection *selection = selection_all(1000, 2000, "all");
     const struct {
@@ -70,7 +70,7 @@ static void check_why(const struct selection *selection, uint64_t high, uint64_t
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-static void test_whole_id(void)
+TEST(test_whole_id)
 {
     struct selection *selection = selection_all(0, 0, "");
 
@@ -88,7 +88,7 @@ static void test_whole_id(void)
 }
 
 /* Of filters that fit, the first one has the reason, whether for all traces or for one. */
-static void test_first_reason(void)
+TEST(test_first_reason)
 {
     static const struct trace_id id = {HIGH, LOW}, low = {0, LOW};
     const struct trace_id *const orders[][2] = {{&id, &low}, {&low, &id}, {NULL, &id}, {&id, NULL}};
@@ -108,7 +108,7 @@ static void test_first_reason(void)
 
 #define SELECTION_MANY 10000
 
-static void test_many(void)
+TEST(test_many)
 {
     struct selection *selection = selection_all(0, 0, "");
     char why[32];
@@ -148,7 +148,7 @@ static void check_json(json_t *json, const char *expected)
     free(text);
 }
 
-static void test_nothing_found(void)
+TEST(test_nothing_found)
 {
     struct selection *selection = selection_all(0, 0, "x");
     json_t *found = selection_found(selection);
@@ -158,7 +158,7 @@ static void test_nothing_found(void)
     selection_free(selection);
 }
 
-static void test_found(void)
+TEST(test_found)
 {
     struct selection *selection = selection_all(0, 0, "x");
     json_t *found;
@@ -201,7 +201,7 @@ static void check_trace(json_t *found, size_t at, json_int_t spans, size_t have,
           json_boolean_value(json_object_get(trace, "cut")) == is_cut);
 }
 
-static void test_large_trace(void)
+TEST(test_large_trace)
 {
     struct selection *selection = selection_all(0, 0, "x");
     json_t *found;
@@ -219,7 +219,7 @@ static void test_large_trace(void)
 }
 
 /* A window may have a million traces: the list is bounded, `untold` counts the others. */
-static void test_many_traces(void)
+TEST(test_many_traces)
 {
     const uint64_t spans = SELECTION_LISTED_MAX / SELECTION_FOUND_MAX;
     struct selection *selection = selection_all(0, 0, "x");
@@ -238,7 +238,7 @@ static void test_many_traces(void)
 }
 
 /* The result does not list the traces beyond the limit: `untold` is their number. */
-static void test_untold_traces(void)
+TEST(test_untold_traces)
 {
     struct selection *selection = selection_all(0, 0, "x");
     json_t *found;
@@ -257,16 +257,4 @@ static void test_untold_traces(void)
     selection_free(selection);
 }
 
-int main(void)
-{
-    test_sent();
-    test_whole_id();
-    test_first_reason();
-    test_many();
-    test_nothing_found();
-    test_found();
-    test_large_trace();
-    test_many_traces();
-    test_untold_traces();
-    return check_status();
-}
+CHECK_MAIN

@@ -228,19 +228,17 @@ static inline void put_group(const char *path, unsigned cpu)
              cpu);
 }
 
-static inline int with_folder(void (*const *tests)(void), size_t count)
+static inline void make_folder(void)
 {
     const char *const folder = getenv("TMPDIR");
 
     (void)snprintf(root, sizeof(root), "%.3000s/host-XXXXXX", folder ? folder : "/tmp");
     if (!mkdtemp(root)) {
         perror(root);
-        return 1;
+        exit(1);
     }
-    for (size_t i = 0; i < count; i++)
-        tests[i]();
-    remove_tree("");
-    return check_status();
 }
+
+#define CHECK_MAIN_IN_FOLDER CHECK_MAIN_WITH(make_folder(), remove_tree(""))
 
 #endif

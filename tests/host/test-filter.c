@@ -332,9 +332,4 @@ TEST(test_another)
     CHECK_TEXT(passed, "vda@100 vda@300 vdz@500 ");
 }
 
-int main(void)
-{
-    check_run();
-    host_filter_free(filter);
-    return check_status();
-}
+CHECK_MAIN_WITH((void)0, host_filter_free(filter))

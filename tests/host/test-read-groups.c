@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-static void test_cgroups(void)
+TEST(test_cgroups)
 {
     struct host_config config = config_of();
     struct host_reader *host;
@@ -85,7 +85,7 @@ static void check_group_v1(const char *path)
     CHECK(value("cgroup", path, "cgroup.disk.operations.write") == 4);
 }
 
-static void test_cgroups_v1(void)
+TEST(test_cgroups_v1)
 {
     struct host_config config = config_of();
     struct host_reader *host;
@@ -197,7 +197,7 @@ static uint64_t compute(uint64_t ns)
            ((uint64_t)all.ru_utime.tv_usec + (uint64_t)all.ru_stime.tv_usec) * 1000;
 }
 
-static void test_real_cgroup(void)
+TEST(test_real_cgroup)
 {
     struct host_config config = config_of();
     char path[PATH_MAX], name[64];
@@ -230,13 +230,4 @@ static void test_real_cgroup(void)
     host_close(host);
 }
 
-int main(void)
-{
-    static void (*const tests[])(void) = {
-        test_cgroups,
-        test_cgroups_v1,
-        test_real_cgroup,
-    };
-
-    return with_folder(tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_MAIN_IN_FOLDER

@@ -6,7 +6,7 @@
  */
 #include "host_folder.h"
 
-static void test_values(void)
+TEST(test_values)
 {
     const struct host_config config = config_of();
     struct host_reader *host;
@@ -69,7 +69,7 @@ static void test_values(void)
     host_close(host);
 }
 
-static void test_each_cpu(void)
+TEST(test_each_cpu)
 {
     struct host_config config = config_of();
     struct host_reader *host;
@@ -90,7 +90,7 @@ static void test_each_cpu(void)
     host_close(host);
 }
 
-static void test_disks_come_and_go(void)
+TEST(test_disks_come_and_go)
 {
     struct host_config config = config_of();
     struct host_reader *host;
@@ -127,7 +127,7 @@ static void test_disks_come_and_go(void)
 }
 
 /* A name of each possible disk. */
-static void test_many_disks(void)
+TEST(test_many_disks)
 {
     struct host_config config = config_of();
     static char lines[400 * 64];
@@ -155,7 +155,7 @@ static void test_many_disks(void)
 }
 
 /* The kernel gives the lowest 32 bits of times. */
-static void test_wrap(void)
+TEST(test_wrap)
 {
     const struct host_config config = config_of();
     struct host_reader *host;
@@ -192,7 +192,7 @@ static void test_wrap(void)
     host_close(host);
 }
 
-static void test_without_pressure(void)
+TEST(test_without_pressure)
 {
     const struct host_config config = config_of();
     struct host_reader *host;
@@ -210,7 +210,7 @@ static void test_without_pressure(void)
     host_close(host);
 }
 
-static void test_odd_names(void)
+TEST(test_odd_names)
 {
     struct host_config config = config_of();
     struct host_reader *host;
@@ -250,7 +250,7 @@ static void test_odd_names(void)
     host_close(host);
 }
 
-static void test_processes(void)
+TEST(test_processes)
 {
     struct host_config config = config_of();
     struct host_reader *host;
@@ -282,7 +282,7 @@ static void test_processes(void)
     host_close(host);
 }
 
-static void test_many_processes(void)
+TEST(test_many_processes)
 {
     struct host_config config = config_of();
     struct host_reader *host;
@@ -311,7 +311,7 @@ static void test_many_processes(void)
 }
 
 /* Real processes: files of the dead cannot be read. */
-static void test_dying_process(void)
+TEST(test_dying_process)
 {
     struct host_config config = config_of();
     int pipes[2];
@@ -349,7 +349,7 @@ static void test_dying_process(void)
     close(pipes[1]);
 }
 
-static void test_times(void)
+TEST(test_times)
 {
     struct host_config config = config_of();
     struct host_reader *host;
@@ -379,7 +379,7 @@ static void test_times(void)
     host_close(host);
 }
 
-static void test_configuration(void)
+TEST(test_configuration)
 {
     static const struct {
         enum host_kind kind;
@@ -413,7 +413,7 @@ static void test_configuration(void)
 }
 
 /* Changes, removes or doubles bytes of a file: it is read or counted, and the other values stay. */
-static void test_broken(void)
+TEST(test_broken)
 {
     static const char *const files[] = {"proc/stat",
                                         "proc/loadavg",
@@ -465,7 +465,7 @@ static void test_broken(void)
 }
 
 /* A long line of nonsense is left out, and the next line is read; a file without an end ends. */
-static void test_long_lines(void)
+TEST(test_long_lines)
 {
     const struct host_config config = config_of();
     /* the end of the line looks like a line */
@@ -498,15 +498,4 @@ static void test_long_lines(void)
     free(line);
 }
 
-int main(void)
-{
-    static void (*const tests[])(void) = {
-        test_values,        test_each_cpu,   test_disks_come_and_go,
-        test_many_disks,    test_wrap,       test_without_pressure,
-        test_odd_names,     test_processes,  test_many_processes,
-        test_dying_process, test_times,      test_configuration,
-        test_broken,        test_long_lines,
-    };
-
-    return with_folder(tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_MAIN_IN_FOLDER

@@ -11,6 +11,7 @@
 
 static unsigned alarms, dropped;
 static char why[64];
+static char path[4096];
 
 static void take_alarm(void *context, const struct otlp_alarm *alarm)
 {
@@ -46,7 +47,7 @@ static enum verdict check(enum span_kind kind, uint64_t parent, int64_t duration
     return slow_spans_give(&slow, rule, &sender, &span) ? ALARM : HELD_BACK;
 }
 
-static void write_rules(const char *path, const char *text)
+static void write_rules(const char *text)
 {
     FILE *file = fopen(path, "w");
 
@@ -54,8 +55,14 @@ static void write_rules(const char *path, const char *text)
     slow_spans_refresh(&slow);
 }
 
-static void which_spans(void)
+TEST(which_spans)
 {
+    (void)snprintf(path, sizeof(path), "%s/slow", getenv("TMPDIR"));
+    CHECK(setenv("BLKIN_SLOW_FILE", path, 1) == 0);
+    slow.alarm = take_alarm;
+    slow_spans_refresh(&slow);
+    CHECK(check(SPAN_SERVER, 0, 1000000 * MS, true, "write") == NO_RULE);
+    write_rules("store:write>20ms, *>100ms, error\n");
     CHECK(check(SPAN_SERVER, 1, 21 * MS, false, "write") == ALARM);
     CHECK_TEXT(why, "store:write>20ms");
     CHECK(check(SPAN_SERVER, 1, 20 * MS, false, "write") == NO_RULE);
@@ -73,7 +80,7 @@ static void which_spans(void)
     CHECK_TEXT(why, "error");
 }
 
-static void names_of_any_length(void)
+TEST(names_of_any_length)
 {
     static char name[5000];
 
@@ -83,11 +90,11 @@ static void names_of_any_length(void)
 }
 
 /* A later alarm reports the suppressed ones, or a message within a second does. */
-static void the_limit(const char *path)
+TEST(the_limit)
 {
     unsigned held_back = 0;
 
-    write_rules(path, "*>100ms, max=2/s");
+    write_rules("*>100ms, max=2/s");
     alarms = dropped = 0;
     for (int i = 0; i < 1000; i++)
         held_back += check(SPAN_SERVER, 1, 101 * MS, false, "read") == HELD_BACK;
@@ -96,41 +103,26 @@ static void the_limit(const char *path)
     CHECK(dropped == held_back);
     for (int i = 0; i < 10; i++)
         held_back += check(SPAN_SERVER, 1, 101 * MS, false, "read") == HELD_BACK;
-    write_rules(path, "error");
+    write_rules("error");
     CHECK(dropped == held_back);
     CHECK_TEXT(why, "*>100ms");
 }
 
-static void what_is_wrong_changes_nothing(const char *path)
+TEST(what_is_wrong_changes_nothing)
 {
     json_t *json;
 
-    write_rules(path, "*>5ms");
-    write_rules(path, "*>5parsecs");
+    write_rules("*>5ms");
+    write_rules("*>5parsecs");
     json = slow_spans_json(&slow);
     CHECK_TEXT(json_string_value(json_object_get(json, "wrong")), "*>5parsecs");
     CHECK(json_array_size(json_object_get(json, "rules")) == 1);
     json_decref(json);
     sender.alarms.next_ns = 0;
     CHECK(check(SPAN_SERVER, 1, 6 * MS, false, "read") == ALARM);
-    write_rules(path, "");
+    write_rules("");
     CHECK(check(SPAN_SERVER, 1, 6 * MS, true, "read") == NO_RULE);
-}
-
-int main(void)
-{
-    char path[4096];
-
-    (void)snprintf(path, sizeof(path), "%s/slow", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    CHECK(setenv("BLKIN_SLOW_FILE", path, 1) == 0);
-    slow.alarm = take_alarm;
-    slow_spans_refresh(&slow);
-    CHECK(check(SPAN_SERVER, 0, 1000000 * MS, true, "write") == NO_RULE);
-    write_rules(path, "store:write>20ms, *>100ms, error\n");
-    which_spans();
-    names_of_any_length();
-    the_limit(path);
-    what_is_wrong_changes_nothing(path);
     CHECK(unlink(path) == 0);
-    return check_status();
 }
+
+CHECK_MAIN

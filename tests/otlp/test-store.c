@@ -130,7 +130,7 @@ static struct store_span of_origin(unsigned origin, struct store_span span)
     return span;
 }
 
-static void only_what_is_new_is_given(void)
+TEST(only_what_is_new_is_given)
 {
     struct sdk_store *store = new_store(0);
     struct sdk_wanted wanted = {.trace_id_high = 7, .trace_id = 1};
@@ -151,7 +151,7 @@ static void only_what_is_new_is_given(void)
 }
 
 /* A trace may have lost spans if the store of its spans has overwritten any. */
-static void what_is_gone_is_known(void)
+TEST(what_is_gone_is_known)
 {
     struct sdk_store *store = new_store(0);
     struct sdk_wanted never = {.trace_id_high = 7, .trace_id = 1}, before = never;
@@ -173,7 +173,7 @@ static void what_is_gone_is_known(void)
     sdk_store_free(store);
 }
 
-static void too_large_is_refused(void)
+TEST(too_large_is_refused)
 {
     struct sdk_store *store = new_store(0);
 
@@ -188,7 +188,7 @@ static void too_large_is_refused(void)
 
 /* Whichever allocation fails: the span is refused for that reason, and the store stays as it was.
  */
-static void no_memory_is_refused(void)
+TEST(no_memory_is_refused)
 {
     struct sdk_store *store = new_store(0);
 
@@ -210,7 +210,7 @@ static void no_memory_is_refused(void)
 }
 
 /* A span with an end in the future does not empty the store. */
-static void a_wrong_clock_is_no_harm(void)
+TEST(a_wrong_clock_is_no_harm)
 {
     struct sdk_store *store = new_store(0);
     struct store_span wrong = {
@@ -228,7 +228,7 @@ static void a_wrong_clock_is_no_harm(void)
 
 /* A sender of many spans overwrites its own spans. The other sender's trace stays whole: none of
  * its spans is known to be lost. */
-static void a_flood_overwrites_its_own(void)
+TEST(a_flood_overwrites_its_own)
 {
     struct sdk_store *flood = new_store(0), *other = sdk_store_new(&memory);
     struct sdk_wanted wanted = {.trace_id_high = 7, .trace_id = 1};
@@ -256,7 +256,7 @@ static void a_flood_overwrites_its_own(void)
 }
 
 /* A copy of a time has each span that touches it, sender by sender in the order of arrival. */
-static void a_time_is_copied(void)
+TEST(a_time_is_copied)
 {
     struct sdk_store *stores[] = {new_store(0), sdk_store_new(&memory)};
     unsigned held = 0;
@@ -293,7 +293,7 @@ static void a_time_is_copied(void)
 }
 
 /* A sender with most of the memory loses it to the others, in equal parts. */
-static void each_gets_its_share(void)
+TEST(each_gets_its_share)
 {
     struct sdk_store *stores[4] = {new_store(0)};
     uint64_t least = memory.bytes, most = 0;
@@ -317,7 +317,7 @@ static void each_gets_its_share(void)
 
 /* ---- a million ------------------------------------------------------------------------------- */
 
-static void memory_is_bounded(void)
+TEST(memory_is_bounded)
 {
     const uint64_t size = 8 << 20;
     struct sdk_store *store = new_store(size);
@@ -343,16 +343,4 @@ static void memory_is_bounded(void)
     sdk_store_free(store);
 }
 
-int main(void)
-{
-    only_what_is_new_is_given();
-    what_is_gone_is_known();
-    too_large_is_refused();
-    no_memory_is_refused();
-    a_wrong_clock_is_no_harm();
-    a_flood_overwrites_its_own();
-    a_time_is_copied();
-    each_gets_its_share();
-    memory_is_bounded();
-    return check_status();
-}
+CHECK_MAIN

@@ -196,8 +196,9 @@ static void test_two_files(const char *path)
 }
 
 /* The sink does not replace files of other programs. */
-static void test_file(const char *folder)
+TEST(test_file)
 {
+    const char *folder = getenv("TMPDIR");
     const struct counts counts = plausible();
     char path[512], link_path[520], precious[64] = "";
     struct stats_file stats;
@@ -348,7 +349,7 @@ static void count_one(struct input_counts *input, struct assembler_counts *core)
     pthread_mutex_unlock(&world.lock);
 }
 
-static void test_threads(const char *folder)
+TEST(test_threads)
 {
     char path[512];
     const struct account_options options = {.endpoint = "http://h/?secret",
@@ -366,7 +367,7 @@ static void test_threads(const char *folder)
     const int64_t give_up_ms = clock_ms() + 120000;
     json_t *json;
 
-    (void)snprintf(path, sizeof(path), "%s/stats", folder);
+    (void)snprintf(path, sizeof(path), "%s/stats", getenv("TMPDIR"));
     account = account_open(&options, &callbacks, &error);
     if (!account) {
         warn(NULL, error.text);
@@ -408,8 +409,9 @@ static void count_warning(void *context, const char *message)
 }
 
 /* Each failure is counted, and the first one has a message. */
-static void test_file_errors(const char *folder)
+TEST(test_file_errors)
 {
+    const char *folder = getenv("TMPDIR");
     char gone[400], away[400], path[512], left[512];
     const struct account_options options = {
         .endpoint = "http://h/", .stats_file = path, .period_ms = 1};
@@ -482,13 +484,4 @@ TEST(test_watch)
                "is full and on-full is \"block\"");
 }
 
-int main(void)
-{
-    const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-
-    check_run();
-    test_file(folder);
-    test_file_errors(folder);
-    test_threads(folder);
-    return check_status();
-}
+CHECK_MAIN

@@ -428,9 +428,4 @@ TEST(test_many_endpoints)
     json_decref(encoded());
 }
 
-int main(void)
-{
-    check_run();
-    buffer_free(&buffer);
-    return check_status();
-}
+CHECK_MAIN_WITH((void)0, buffer_free(&buffer))

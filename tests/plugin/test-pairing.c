@@ -434,9 +434,4 @@ TEST(test_errors)
     }
 }
 
-int main(void)
-{
-    dice_state = seed_begin();
-    check_run();
-    return check_status();
-}
+CHECK_MAIN_WITH(dice_state = seed_begin(), (void)0)

@@ -182,8 +182,9 @@ TEST(test_overwritten)
 }
 
 /* Random bytes: each dumped event can be read, and all other records are counted. */
-static void test_random(uint64_t seed)
+TEST(test_random)
 {
+    uint64_t seed = seed_begin();
     char payload[600], expected[60];
     const struct writer writer = begin_ring(0);
 
@@ -202,12 +203,4 @@ static void test_random(uint64_t seed)
     CHECK(lines_with(expected) == 1);
 }
 
-int main(void)
-{
-    const char *where = getenv("TMPDIR");
-
-    (void)snprintf(folder, sizeof(folder), "%s/dump", where ? where : "/tmp");
-    check_run();
-    test_random(seed_begin());
-    return check_status();
-}
+CHECK_MAIN_WITH((void)snprintf(folder, sizeof(folder), "%s/dump", getenv("TMPDIR")), (void)0)

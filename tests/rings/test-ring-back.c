@@ -114,7 +114,7 @@ static uint64_t oldest_number(struct ring ring)
     return numbered.number;
 }
 
-static void test_same(uint64_t bytes)
+static void check_same(uint64_t bytes)
 {
     struct memory memory = writer_memory(0, 1, bytes);
     struct numbered numbered;
@@ -153,6 +153,12 @@ static void test_same(uint64_t bytes)
     memory_close(&memory);
 }
 
+TEST(test_same)
+{
+    check_same(RING_BYTES_MIN);
+    check_same(8 * RING_BYTES_MIN); /* more than one copy has */
+}
+
 /* The walk ends when the callback returns false. */
 static bool take_three(void *context, const struct ring_entry *entry, uint64_t at)
 {
@@ -160,7 +166,7 @@ static bool take_three(void *context, const struct ring_entry *entry, uint64_t a
     return back.count < 3;
 }
 
-static void test_end(void)
+TEST(test_end)
 {
     struct memory memory = writer_memory(0, 1, RING_BYTES_MIN);
     struct numbered numbered;
@@ -239,7 +245,7 @@ static bool check_entry(void *context, const struct ring_entry *entry, uint64_t 
 }
 
 /* No record is torn, and no record is missing between two records of a program. */
-static void test_writers(uint64_t bytes)
+static void check_writers(uint64_t bytes)
 {
     struct memory memory = writer_memory(0, 1, bytes);
     const struct ring ring = memory_ring(&memory, 0);
@@ -278,13 +284,10 @@ static void test_writers(uint64_t bytes)
     memory_close(&memory);
 }
 
-int main(void)
+TEST(test_writers)
 {
-    seed = seed_begin();
-    test_same(RING_BYTES_MIN);
-    test_same(8 * RING_BYTES_MIN); /* more than one copy has */
-    test_end();
-    test_writers(RING_BYTES_MIN);
-    test_writers(64 * RING_BYTES_MIN);
-    return check_status();
+    check_writers(RING_BYTES_MIN);
+    check_writers(64 * RING_BYTES_MIN);
 }
+
+CHECK_MAIN_WITH(seed = seed_begin(), (void)0)

@@ -41,7 +41,7 @@ static void parse(const char *bytes, size_t size)
     free(copy);
 }
 
-static void test_lines(void)
+TEST(test_lines)
 {
     static const char *const cases[][2] = {
         {"", ""},
@@ -70,7 +70,7 @@ static void test_lines(void)
     CHECK_TEXT(out, "1! it has a byte of zero: is this a text file?;2[]d=e;");
 }
 
-static void test_long_line(void)
+TEST(test_long_line)
 {
     static char line[60000];
 
@@ -80,8 +80,9 @@ static void test_long_line(void)
     CHECK(strlen(out) == sizeof(line) + strlen("1[];"));
 }
 
-static void test_files(const char *folder)
+TEST(test_files)
 {
+    const char *folder = getenv("TMPDIR");
     char path[300];
     size_t size = 0;
     struct error error = {""};
@@ -104,10 +105,4 @@ static void test_files(const char *folder)
     CHECK(!config_file_read(folder, &size, &error) && errno == EISDIR);
 }
 
-int main(void)
-{
-    test_lines();
-    test_long_line();
-    test_files(getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    return check_status();
-}
+CHECK_MAIN

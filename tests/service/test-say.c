@@ -84,9 +84,4 @@ TEST(test_levels)
     CHECK(message_level(BK2022) == BT_LOGGING_LEVEL_INFO);
 }
 
-int main(void)
-{
-    say_open("test-say", "error");
-    check_run();
-    return check_status();
-}
+CHECK_MAIN_WITH(say_open("test-say", "error"), (void)0)

@@ -445,9 +445,4 @@ TEST(test_page)
     merged_free(merged);
 }
 
-int main(void)
-{
-    check_run();
-    forget_messages();
-    return check_status();
-}
+CHECK_MAIN_WITH((void)0, forget_messages())

@@ -440,9 +440,4 @@ TEST(test_schemas)
     keeper_free(keeper);
 }
 
-int main(void)
-{
-    check_run();
-    clear_log();
-    return check_status();
-}
+CHECK_MAIN_WITH((void)0, clear_log())
