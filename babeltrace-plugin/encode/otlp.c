@@ -17,7 +17,6 @@
 #include "otlp_parts.h"
 
 #include "babeltrace-plugin/base/hash.h"
-#include "json.h"
 
 #include <assert.h>
 #include <stdlib.h>

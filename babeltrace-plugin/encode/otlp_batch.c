@@ -7,7 +7,6 @@
 #include "otlp_parts.h"
 
 #include "babeltrace-plugin/base/array.h"
-#include "json.h"
 
 #include <stdio.h>
 #include <strings.h>

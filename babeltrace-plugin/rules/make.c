@@ -9,7 +9,6 @@
 #include "tracepoints/format/join.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- ids ------------------------------------------------------------------------------------- */

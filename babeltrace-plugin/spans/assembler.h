@@ -79,8 +79,8 @@ typedef void assembler_rule_fn(void *context, const struct event *event);
 
 struct assembler_options {
     int64_t idle_timeout_ns; /* finishes a span this long after its last event */
-    int64_t end_timeout_ns;  /* same, after a closing annotation */
-    int64_t open_timeout_ns; /* same, for a streamed span */
+    int64_t end_timeout_ns;  /* after a closing annotation */
+    int64_t open_timeout_ns; /* for a streamed span */
     uint64_t max_open_spans; /* beyond, spans are finished early, and incomplete without an end */
     uint64_t max_open_bytes; /* same, for the memory of open spans */
     bool correct_clocks;     /* moves times to the wall clock: see source.h */
@@ -182,17 +182,17 @@ bool assembler_flush_some(struct assembler *assembler, unsigned spans);
 
 /* ---- for rules/, which makes spans from other events ----------------------------------------- */
 
-/* The source of events with this origin; lives as long as the assembler. */
+/* Returns the source of events with this origin. The source lives as long as the assembler. */
 struct event_source *assembler_source(struct assembler *assembler, const struct origin *origin);
 
-/* The endpoints of all spans in this assembler's pipeline; see struct span. */
+/* Returns the endpoints of all spans in this assembler's pipeline; see struct span. */
 struct endpoint_table *assembler_endpoints(struct assembler *assembler);
 
 /* Tags the span with its host, process and thread. */
 void assembler_tag_origin(struct assembler *assembler, struct span *span,
                           const struct origin *origin);
 
-/* The endpoint of a service without an address; NULL when out of memory. */
+/* Returns the endpoint of a service without an address; NULL when out of memory. */
 const struct endpoint *assembler_service(struct assembler *assembler, struct text service);
 
 /* Tags a span with the losses during its time, moves its times to the wall clock, and gives it out.
@@ -200,13 +200,13 @@ const struct endpoint *assembler_service(struct assembler *assembler, struct tex
 void assembler_give_span(struct assembler *assembler, struct span *span,
                          const struct event_source *source, uint64_t process);
 
-/* See the options. */
+/* Returns the marks of the options. */
 struct marks *assembler_marks(const struct assembler *assembler);
 
-/* Trace time; INT64_MIN before the first event or beacon. */
+/* Returns trace time; INT64_MIN before the first event or beacon. */
 int64_t assembler_now(const struct assembler *assembler);
 
-/* Valid until the next call. */
+/* Returns the counts, which are valid until the next call. */
 const struct assembler_counts *assembler_counts(struct assembler *assembler);
 
 #endif

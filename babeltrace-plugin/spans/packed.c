@@ -8,7 +8,6 @@
 #include "tracepoints/format/events.h"
 
 #include <endian.h>
-#include <stdint.h>
 #include <string.h>
 #ifdef __x86_64__
 #include <emmintrin.h>

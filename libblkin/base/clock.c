@@ -1,12 +1,16 @@
 /*
- * Chooses the span clock, and computes the lines that follow CLOCK_MONOTONIC.
+ * Chooses the span clock, and computes the lines that follow CLOCK_MONOTONIC. Reads the time
+ * namespace.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "clock.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
 #include <cpuid.h>
@@ -375,4 +379,48 @@ void blkin_clock_init(void)
     clock_next_line_ns = 1000000;
     clock_line_restart(now, clock_rate_between(clock_last, now), now.ticks);
     __atomic_store_n(&blkin_clock.use_counter, true, __ATOMIC_RELEASE);
+}
+
+/* ---- namespaces. Reads /proc/self by syscall(2): libblkin-preload.so does not mistake the calls
+ * for the program's. ---- */
+
+uint32_t blkin_namespace(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 ? (uint32_t)status.st_ino : 0;
+}
+
+/* Reads the line "monotonic SECONDS NS". The file is about the time namespace of this process's
+ * children. Returns 0 if that is not `namespace`. */
+static int64_t ahead_by(const char *path, uint32_t namespace)
+{
+    static const char name[] = "monotonic";
+    const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    char text[128] = "", *at = text + sizeof(name) - 1;
+    long long seconds;
+
+    if (fd < 0)
+        return 0;
+    if (syscall(SYS_read, fd, text, sizeof(text) - 1) < 0 ||
+        strncmp(text, name, sizeof(name) - 1) != 0)
+        at = text + strlen(text);
+    (void)syscall(SYS_close, fd);
+    if (blkin_namespace("/proc/self/ns/time_for_children") != namespace)
+        return 0;
+    seconds = strtoll(at, &at, 10);
+    return (int64_t)seconds * 1000000000 + strtoll(at, NULL, 10);
+}
+
+int64_t blkin_clock_ahead_ns(void)
+{
+    static uint32_t known; /* the namespace for which ahead_ns was read */
+    static int64_t ahead_ns;
+    const uint32_t namespace = blkin_namespace("/proc/self/ns/time");
+
+    if (!namespace || namespace != known) {
+        ahead_ns = ahead_by("/proc/self/timens_offsets", namespace);
+        known = namespace;
+    }
+    return ahead_ns;
 }

@@ -114,4 +114,12 @@ void blkin_clock_recheck(void);
 /* Called in a forked child: another thread of the parent may have been computing a line. */
 void blkin_clock_after_fork(void);
 
+/* ---- namespaces of this process, which need /proc. Async-signal-safe. ---- */
+
+/* Returns the inode of the path /proc/self/ns/NAME, like LTTng's context pid_ns; 0: not known. */
+uint32_t blkin_namespace(const char *path);
+
+/* Returns this process's CLOCK_MONOTONIC minus the host's, in ns; 0 also if it is not known. */
+int64_t blkin_clock_ahead_ns(void);
+
 #endif

@@ -8,7 +8,6 @@
 
 #include "libblkin/base/text.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #define PORT_MAX 65535

@@ -6,8 +6,6 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 static struct pool connection_pool = {.size = sizeof(struct connection)};
 

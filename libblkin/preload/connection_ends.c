@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/un.h>
 
 /* ---- the kernel's data of a descriptor ---- */
 

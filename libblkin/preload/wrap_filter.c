@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "preload.h"
-#include "real.h"
 
 #include <dlfcn.h>
 #include <linux/seccomp.h>

@@ -5,7 +5,7 @@
  */
 #include "ring_write.h"
 
-#include "libblkin/base/namespaces.h"
+#include "libblkin/base/clock.h"
 #include "libblkin/base/periodic.h"
 #include "libblkin/base/thread.h"
 #include "tracepoints/format/digits.h"
@@ -44,7 +44,7 @@ void ring_write_set_identity(const struct ring_map *map)
     const int saved_errno = errno;
 
     if (!blkin_is_quiet) {
-        ring_identity.pid_namespace = blkin_pid_namespace();
+        ring_identity.pid_namespace = blkin_namespace("/proc/self/ns/pid");
         ring_identity.ahead_ns = blkin_clock_ahead_ns();
     }
     errno = saved_errno;

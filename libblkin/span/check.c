@@ -9,7 +9,6 @@
 #include "span.h"
 
 #include "libblkin/base/debug.h"
-#include "libblkin/base/thread.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "tools/cluster/message.h"
+#include "tools/cluster/cluster_parts.h"
 
 #include <string.h>
 

@@ -31,7 +31,7 @@ static struct span span;
 static struct body body;
 static struct encoder *encoder;
 
-/* Decodes in place. */
+/* Decodes hexadecimal digits in place. */
 static struct text text_from(char *digits)
 {
     size_t length = 0;

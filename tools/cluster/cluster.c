@@ -1,13 +1,8 @@
-/*
- * Sends messages to other hosts, and receives theirs.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "cluster_parts.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/printer.h"
-#include "tools/base/json.h"
 #include "tools/base/say.h"
 
 #include <inttypes.h>

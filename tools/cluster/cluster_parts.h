@@ -10,10 +10,14 @@
 #include "babeltrace-plugin/deliver/credentials.h"
 #include "broker.h"
 #include "cluster.h"
-#include "message.h"
+#include "tools/base/json.h"
 
-#define CLUSTER_HOST (MESSAGE_HOST_MAX + 1)
-#define SEEN_MAX     65536
+#define MESSAGE_MAX        (1U << 20) /* bytes of its text */
+#define MESSAGE_TRACES_MAX 10000
+#define MESSAGE_HOST_MAX   253 /* bytes of a host's name, as in the DNS */
+#define MESSAGE_NUMBER_MAX 64  /* characters of "number", unique among a host's messages */
+#define CLUSTER_HOST       (MESSAGE_HOST_MAX + 1)
+#define SEEN_MAX           65536
 
 /* A message of this host, until it is CLUSTER_REPEAT_MS old. */
 struct sent {
@@ -99,5 +103,14 @@ void hosts_forget(struct cluster *cluster);
 
 /* Returns a new array. */
 json_t *hosts_away(const struct cluster *cluster);
+
+/* ---- message.c: the form of each message (cluster.h) that an agent receives or publishes ---- */
+
+/* Returns whether the name has only letters, digits, '.', '-' and '_', and no '-' at the beginning.
+ * The name is shown to users, and is part of a topic. */
+bool message_is_host(const char *name);
+
+/* Returns false with error set to the first fault. */
+bool message_check(const json_t *message, struct error *error);
 
 #endif

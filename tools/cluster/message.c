@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "message.h"
+#include "cluster_parts.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define WELL_S 10 /* for a message's delay, and for a person's typing */

@@ -9,7 +9,6 @@
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "babeltrace-plugin/params.h"
-#include "tools/config/config.h"
 #include "tools/reader/graph.h"
 
 #include <babeltrace2/babeltrace.h>
@@ -19,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PLUGIN_FILE "babeltrace-plugin-blkin.so"

@@ -8,7 +8,6 @@
 #include "tools/base/output.h"
 #include "tools/base/text.h"
 #include "tools/trace/options.h"
-#include "tools/trace/summary.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -4,7 +4,6 @@
  */
 #include "graph.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

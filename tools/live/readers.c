@@ -1,8 +1,5 @@
-/* Starts a reader for each followed session; watches, restarts and ends the readers.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
-#include "readers_parts.h"
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "readers.h"
 
 #include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "readers_parts.h"
+#include "readers.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"

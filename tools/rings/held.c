@@ -2,7 +2,7 @@
 #include "held.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "libblkin/base/namespaces.h"
+#include "libblkin/base/clock.h"
 #include "tools/base/host_rules.h"
 #include "users.h"
 

@@ -1,9 +1,5 @@
-/*
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "sample_parts.h"
-
-#include "babeltrace-plugin/base/text.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

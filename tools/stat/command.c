@@ -10,7 +10,6 @@
 #include "tools/config/config.h"
 #include "tools/trace/options.h"
 #include "tools/trace/read.h"
-#include "tools/trace/summary.h"
 #include "babeltrace-plugin/account/statistics_document.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/control.h"

@@ -1,5 +1,5 @@
 /*
- * Programs with an agent each: a scenario is a process of its own. All scenarios run at once,
+ * Each scenario is a process, which is a program and its agent. All scenarios run at once,
  * because most of them wait for a program's periodic work.
  *
  * SPDX-License-Identifier: BSD-2-Clause
