@@ -201,7 +201,7 @@ check-odd: ## run the unit tests and two end-to-end tests in odd surroundings: l
 asan_tests := $(addprefix tests/,agent/test-slow.sh agent/test-otlp.sh live/test-live.sh agent/test-all.sh \
 	otlp/test-as-it-came.py otlp/test-receive.py work/test-work.py)
 asan_programs = all $(agent_load) $(load_writers) $(scale_load) \
-	$(addprefix $(BUILD)/tests/,libblkin/wanders otlp/taker)
+	$(BUILD)/tests/libblkin/wanders
 check-asan: ## run the unit tests, and end-to-end tests of each room, under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests build-asan-tests
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests run-asan-tests

@@ -120,7 +120,7 @@ bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (bu
 .PHONY: bench-foreign
 bench-foreign: ## spans of OpenTelemetry's SDKs, beside a collector with tail_sampling (built with go): 25 minutes (less: TURNS=1)
 	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(BUILD)/tests/otlp/taker
+	@$(MAKE) --no-print-directory all
 	@tests/otlp/load/build >/dev/null
 	@scripts/fetch-otelcol >/dev/null
 	@$(PYTHON) bench/bench foreign

@@ -81,6 +81,7 @@ $(filter $(BUILD)/tests/otlp/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BU
 $(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wrap=sdk_memory_take,--wrap=sdk_memory_held,--wrap=clock_gettime
 $(BUILD)/tests/agent/test-joined: ldflags += -Wl,--wrap=clock_gettime
 $(BUILD)/tests/service/test-loop: ldflags += -Wl,--wrap=sigprocmask
+$(BUILD)/tests/service/test-metrics: ldflags += -Wl,--wrap=accept4
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)

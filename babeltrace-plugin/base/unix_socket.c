@@ -1,8 +1,4 @@
-/*
- * Unix sockets: listening, connecting, passed descriptors, and the users of senders.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "unix_socket.h"
 
 #include <errno.h>

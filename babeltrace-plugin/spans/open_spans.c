@@ -1,8 +1,4 @@
-/*
- * The table of open spans, the queues and the pool; the spans that were given out recently.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "open_spans.h"
 
 #include "babeltrace-plugin/base/hash.h"

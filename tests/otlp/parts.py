@@ -1,26 +1,23 @@
-# The shared parts of the tests of the spans of SDKs: the program that plays the agent, and requests.
+# The shared parts of the tests of the spans of SDKs: the agent, and requests.
 # SPDX-License-Identifier: BSD-2-Clause
 import contextlib
 import gzip
 import http.client
-import json
 import os
-import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-import urllib.parse
 
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
 import otlp  # noqa: E402
-from common import ENVIRONMENT, LIMIT_S, PATIENCE, ask, cpu_s, free_port, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, ask, cpu_s, free_port, wait_until  # noqa: E402
 
 PROTOBUF = "application/x-protobuf"
 # AddressSanitizer keeps freed memory for a while, and has a map of all memory
 SANITIZER_MB = 150 if "ASAN_OPTIONS" in os.environ else 0
-TAKER = BUILD + "/tests/otlp/taker"
 
 
 def expect(condition, what):
@@ -28,27 +25,45 @@ def expect(condition, what):
         raise AssertionError(what)
 
 
-def peak_mb(pid):
-    """Returns the peak memory, without AddressSanitizer's share."""
-    with open("/proc/%d/status" % pid, encoding="ascii") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024 - SANITIZER_MB
+class Agent:
+    """`blkin agent`; its configuration is that of the environment, and of the file `config`."""
 
+    def __init__(self, endpoint="http://127.0.0.1:1", rules="", **more):
+        """more: keys of its configuration, as in the environment."""
+        self.folder = tempfile.TemporaryDirectory()
+        folder = self.folder.name
+        self.address = "127.0.0.1:%d" % free_port()
+        self.url, self.config = "http://" + self.address, folder + "/config"
+        self.environment = {
+            **ENVIRONMENT, "BLKIN_CONFIG": self.config, "BLKIN_STATE_DIR": folder + "/state",
+            "BLKIN_RUNTIME_DIR": folder + "/run", "BLKIN_RING_SOCKET": folder + "/rings", "BLKIN_RING_BYTES": "4M",
+            "BLKIN_ENDPOINT": endpoint, "BLKIN_OTLP_LISTEN": self.address, "BLKIN_OTLP_BYTES": "128M",
+            "BLKIN_SLOW_FILE": folder + "/slow", "BLKIN_LINGER_MS": "300", "BLKIN_HOST": "no",
+            "BABELTRACE_PLUGIN_PATH": BUILD + "/plugins", **more}
+        for path, text in ((self.config, ""), (folder + "/slow", rules)):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            os.chmod(path, 0o644)
+        self.process = subprocess.Popen([BUILD + "/bin/blkin", "agent"], env=self.environment)
+        wait_until(self.is_up, "the agent takes spans")
 
-class Taker:
-    """The program that plays the agent."""
+    def is_up(self):
+        expect(self.process.poll() is None, "the agent does not start")
+        with contextlib.suppress(OSError, ValueError):
+            return self.ask()["otlp"] is not None
+        return False
 
-    def __init__(self, *args, rules="", listen="127.0.0.1:0"):
-        self.process = subprocess.Popen([TAKER, "listen=" + listen, *args], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True,
-                                        env={**ENVIRONMENT, "BLKIN_SLOW": rules, "BLKIN_SLOW_FILE": "/dev/null"})
-        self.url = self.process.stdout.readline().strip()
-        expect(self.process.poll() is None and (self.url or not listen), "the agent does not start")
-        self.address = urllib.parse.urlsplit(self.url).netloc
+    def ask(self):
+        return ask(self.folder.name + "/run/agent.sock")
 
-    def ask(self, line="status"):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+    def reload(self, text):
+        """Gives it this file as its configuration."""
+        with open(self.config, "w", encoding="ascii") as file:
+            file.write(text)
+        subprocess.run([BUILD + "/bin/blkin", "reload", "agent"], env=self.environment, check=True)
+
+    def held(self):
+        return self.ask()["otlp"]["held"]
 
     def counts(self):
         """Returns the counts, after a check of their sums."""
@@ -64,67 +79,25 @@ class Taker:
         return http.client.HTTPConnection(self.address, timeout=LIMIT_S)
 
     def cpu_s(self):
-        return cpu_s(self.process.pid)
-
-    def peak_mb(self):
-        return peak_mb(self.process.pid)
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        said = self.process.stdout.read()
-        expect(self.process.wait(LIMIT_S) == 0, "it ends with %d" % self.process.returncode)
-        return json.loads(said.splitlines()[-1])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-
-class Service:
-    """`blkin agent` itself."""
-
-    def __init__(self, folder, endpoint, slow, **more):
-        """more: keys of its configuration, as in the environment."""
-        port = free_port()
-        self.url, self.socket = "http://127.0.0.1:%d" % port, folder + "/run/agent.sock"
-        with open(folder + "/slow", "w", encoding="ascii") as rules:
-            rules.write(slow)
-        os.chmod(rules.name, 0o644)
-        self.process = subprocess.Popen([BUILD + "/bin/blkin", "agent"], env={
-            **ENVIRONMENT, "BLKIN_STATE_DIR": folder + "/state", "BLKIN_RUNTIME_DIR": folder + "/run",
-            "BLKIN_RING_SOCKET": folder + "/rings", "BLKIN_RING_BYTES": "4M", "BLKIN_ENDPOINT": endpoint,
-            "BLKIN_OTLP_LISTEN": "127.0.0.1:%d" % port, "BLKIN_OTLP_BYTES": "128M", "BLKIN_SLOW_FILE": rules.name,
-            "BLKIN_LINGER_MS": "300", "BABELTRACE_PLUGIN_PATH": BUILD + "/plugins", **more})
-        wait_until(self.is_up, "the agent takes spans")
-
-    def is_up(self):
-        expect(self.process.poll() is None, "the agent does not start")
-        with contextlib.suppress(OSError, ValueError):
-            return self.ask()["otlp"] is not None
-        return False
-
-    def ask(self):
-        return ask(self.socket)
-
-    def cpu_s(self):
         """Returns the CPU time with that of ended children."""
         return cpu_s(self.process.pid, True)
 
+    def peak_mb(self):
+        """Returns the peak memory, without AddressSanitizer's share."""
+        with open("/proc/%d/status" % self.process.pid, encoding="ascii") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024 - SANITIZER_MB
+
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
+    def __exit__(self, failed, *_):
+        self.process.terminate()
         try:
-            self.process.wait(LIMIT_S)
+            status = self.process.wait(LIMIT_S)
         finally:
             self.process.kill()
+            self.folder.cleanup()
+        expect(failed or status == 0, "the agent ends with %d" % status)
 
 
 class LocalConnection(http.client.HTTPConnection):
@@ -178,5 +151,5 @@ def post(connection, body, path="/v1/traces", method="POST", **headers):
     return answer.status, answer, otlp.CLASSES[kind].FromString(data)
 
 
-__all__ = ["BUILD", "ENVIRONMENT", "LIMIT_S", "LocalConnection", "PATIENCE", "PROTOBUF", "Taker", "SRC", "Service",
+__all__ = ["Agent", "BUILD", "ENVIRONMENT", "LIMIT_S", "LocalConnection", "PROTOBUF", "SRC",
            "attribute", "expect", "free_port", "otlp", "post", "request", "span", "wait_until"]

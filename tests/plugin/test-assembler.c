@@ -1,5 +1,5 @@
 /*
- * The assembler, beside the cases in scripts/: clocks that were set, its limits, its end in steps.
+ * The assembler, beside the cases in scripts/: clocks that were set, long names, its end in steps.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,27 +8,17 @@
 
 #include "check.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 static int64_t start_ns, end_ns, annotation_ns;
-static char tags[256]; /* the values of tags with texts, with a blank after each */
 
 static void take(void *context, struct span *span)
 {
     (void)context;
     start_ns = span->start_ns;
     end_ns = span->end_ns;
-    tags[0] = '\0';
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
-        const struct text value = span_entry_value(entry);
-
         if (entry->type == SPAN_ANNOTATION)
             annotation_ns = entry->integer;
-        else if (entry->type == SPAN_TAG_TEXT)
-            snprintf(tags + strlen(tags), sizeof(tags) - strlen(tags), "%.*s ", (int)value.length,
-                     value.data);
     }
 }
 
@@ -103,16 +93,6 @@ static int64_t moved_whole(struct assembler *assembler, int64_t second, const ch
     return end_ns - second * SECOND;
 }
 
-static void annotate_at(struct assembler *assembler, int64_t second, const char *host,
-                        const char *value)
-{
-    struct event event = event_of(EVENT_TIMESTAMP, second, 3);
-
-    event.origin.host = text_of(host);
-    event.value = text_of(value);
-    assembler_add(assembler, &event);
-}
-
 /* Noise moves no span, nor does a process that was interrupted. */
 TEST(test_noise)
 {
@@ -126,26 +106,6 @@ TEST(test_noise)
     process(assembler, 104, "a", MS - 1);
     CHECK(moved_whole(assembler, 104, "a") == 0);
     CHECK(assembler_counts(assembler)->spans_corrected == 0);
-    assembler_free(assembler);
-}
-
-/* A set clock moves later spans of its host, also of the original's library, and no others. */
-TEST(test_step)
-{
-    struct assembler *assembler = begin();
-
-    process(assembler, 90, "a", 0);
-    process(assembler, 90, "b", 0);
-    process(assembler, 98, "a", 3600 * SECOND);
-    annotate_at(assembler, 99, "a", "sr");
-    annotate_at(assembler, 101, "a", "ss");
-    while (assembler_flush_some(assembler, UINT32_MAX))
-        ;
-    CHECK(start_ns == 3699 * SECOND && end_ns == 3701 * SECOND && annotation_ns == end_ns);
-    CHECK(moved_whole(assembler, 110, "a") == 3600 * SECOND);
-    CHECK(moved_whole(assembler, 110, "b") == 0);
-    CHECK(moved_whole(assembler, 110, "c") == 0);
-    CHECK(assembler_counts(assembler)->spans_corrected == 2);
     assembler_free(assembler);
 }
 
@@ -263,20 +223,6 @@ TEST(test_nonsense)
 
 /* ---- limits, and the end ---- */
 
-TEST(test_closing)
-{
-    static const char longest[] =
-        "0123456789012345678901234567890123456789012345678901234567890123";
-    struct closing closing = {.count = 0};
-
-    CHECK(closing_add(&closing, (struct text){longest, CLOSING_TEXT_MAX}));
-    CHECK(!closing_add(&closing, text_of(longest)));
-    CHECK(!closing_add(&closing, text_of("")));
-    while (closing.count < CLOSING_MAX)
-        CHECK(closing_add(&closing, text_of("x")));
-    CHECK(!closing_add(&closing, text_of("x")));
-}
-
 TEST(test_long_service)
 {
     static char name[1 << 20];
@@ -306,18 +252,6 @@ TEST(test_flush_in_steps)
     CHECK(assembler_flush_some(assembler, 4) && counts->spans_finished == 8);
     CHECK(!assembler_flush_some(assembler, 4) && counts->spans_finished == 10);
     CHECK(counts->spans_open == 0);
-    assembler_free(assembler);
-}
-
-/* A real's text is the shortest that reads back. `make check-odd` sets a decimal comma. */
-TEST(test_reals)
-{
-    struct assembler *assembler = begin();
-    struct event event = event_of(EVENT_SPAN, 20, 2);
-
-    event.log = text_of("D4000000000@o3halfD40JVIVIVIVin3real");
-    assembler_add(assembler, &event);
-    CHECK_TEXT(tags, "0.25 0.1 ");
     assembler_free(assembler);
 }
 

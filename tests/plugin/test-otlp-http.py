@@ -11,8 +11,6 @@ SPDX-License-Identifier: BSD-2-Clause
 import importlib
 import json
 import os
-import random
-import subprocess
 import sys
 import tempfile
 import threading
@@ -20,13 +18,14 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + "/..")
 sys.path.insert(0, HERE + "/../otel")
-from delivery import (DRIVER, FORMAT, FailsAtFirst, away, bisects, case, compresses, counts, delivers,  # noqa: E402
+from delivery import (FORMAT, FailsAtFirst, away, bisects, case, compresses, counts, delivers,  # noqa: E402
                       drive, is_not_understood, refuses_to_start)
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
 from scenarios import PATIENCE, SCENARIOS, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 import otlp  # noqa: E402
 
-RECOVERS = importlib.import_module("test-http").RECOVERS
+http = importlib.import_module("test-http")
+RECOVERS, refuses = http.RECOVERS, http.refuses
 importlib.import_module("test-away")
 FORMAT.append("format=otlp")
 
@@ -169,51 +168,13 @@ def half_of_a_batch_is_not_settled():
         expect(run.settled == [41], run.settled)
 
 
-@scenario
-def killed_at_random():
-    """Settled spans were accepted, in any order of a batch, and with any number of requests."""
-    random_ = random.Random(os.getpid())
-    for _ in range(int(os.environ.get("KILLS", "6"))):
-        with Collector(default=judge(lambda request: len(request.spans) > 40, 413)) as collector:
-            args = [DRIVER, "endpoint=" + collector.url, "format=otlp", "services=4", "requests=3", "batch-spans=100",
-                    "pace:20", "settled", "add:20000", "flush", "close"]
-            with tempfile.TemporaryFile("w+") as told, \
-                    subprocess.Popen(args, stdout=subprocess.PIPE, stderr=told, text=True) as process:
-                timer = threading.Timer(random_.random() * 0.5, process.kill)
-                said = []
-                for line in process.stdout:
-                    if line.startswith("settled") and line.endswith("\n"):
-                        said.append(line)
-                        if len(said) == 1:
-                            timer.start()
-                timer.cancel()
-                process.wait()
-                told.seek(0)
-                messages = told.read()
-            expect(said, "nothing was settled: nothing is shown")
-            settled = int(said[-1].split()[1])
-            missing = set(range(1, settled + 1)) - set(collector.accepted)
-            expect(not missing, "%d were settled, %d of them not taken: %s; status %d: %s" %
-                   (settled, len(missing), sorted(missing)[:10], process.returncode, messages))
-
-
 # ---- statuses -------------------------------------------------------------------------------------------
-
-
-def final(code):
-    """A status that must not be retried; but if the collector accepts an empty request, the batch is sent once
-    more."""
-    with Collector(default=status(code)) as collector:
-        run = drive(collector, "add:100", "flush", "close", batch_spans=50)
-        counts(run, refused=100)
-        expect(len(collector.requests) == 4 and collector.accepted == [], run.explain())
-        expect("answered %d" % code in run.messages, run.messages)
 
 
 # a proxy that is set up again: not the spans' fault, because an empty request is refused, too
 scenarios_of(case, {"passing_500": ((FailsAtFirst(500, 6).collector_options, "add:100 flush close"), {
     "batch_spans": 50, "accepted": 100, "says": ["trying again", "answered 500"]})})
-scenarios_of(final, {"final_%d" % code: ([code], {}) for code in (408, 500, 507)})
+scenarios_of(refuses, {"final_%d" % code: ([code], {}) for code in (408, 500, 507)})
 
 
 # a google.rpc.Status, as receivers answer: the message is shown, not its bytes

@@ -277,12 +277,6 @@ def test_hostile_texts():
             expect(span.events[0].name == wanted and span.status.message == wanted, (raw, span))
 
 
-def test_many_doubled_keys():
-    span = one(*[text("key", str(i)) for i in range(512)])[2]
-    attributes = tags(span)
-    expect(len(attributes) == 512 and attributes["key#512"] == "511", len(attributes))
-
-
 # ---- limits ---------------------------------------------------------------------------------------------
 
 

@@ -87,19 +87,6 @@ class Graph(unittest.TestCase):
                 exact = durations[max(-int(-q * len(durations) // 1), 1) - 1]
                 self.assertLessEqual(abs(call["duration"][name] - exact), 0.01 * exact)
 
-    def test_as_stat(self):
-        """The same edges, rows and self times as blkin stat has."""
-        traces = stack(150)
-        stat = json.loads(subprocess.run([BLKIN, "stat", "-j", "-"], input=json.dumps(traces), timeout=60, check=True,
-                                         stdout=subprocess.PIPE, encoding="utf-8").stdout)
-        report = self.json(traces)
-        rows = collections.Counter()
-        for row in stat["rows"]:
-            rows[row["service"]] += row["self"]["sum"]
-        self.assertEqual({s["name"]: s["self"] for s in report["services"]}, {"audit-log": 0, **rows})
-        self.assertEqual((report["spans"], report["traces"], round(report["seconds"], 3)),
-                         (stat["spans"], stat["traces"], stat["seconds"]))
-
     def lines(self, traces, *args, locale="C"):
         text = self.shown(traces, *args, locale=locale)
         return text[text.index("who calls whom"):text.index("\n\n", text.index("who calls whom"))].splitlines()[1:]

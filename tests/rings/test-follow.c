@@ -60,8 +60,9 @@ static struct follow *new_follow(struct follow_seen *seen, int64_t grace_ns)
 #define HOUR INT64_C(3600000000000)
 
 /* Events of two memories' rings come in order. Young events wait, and no event is given twice. */
-static void test_order(uint64_t seed)
+TEST(test_order)
 {
+    uint64_t seed = seed_begin();
     struct memory memories[2];
     struct follow_seen seen;
     struct follow *follow = new_follow(&seen, HOUR);
@@ -166,7 +167,7 @@ TEST(test_pace)
 }
 
 /* Each event is seen or overwritten. */
-static void test_writers(uint64_t bytes, bool must_be_whole)
+static void check_writers(uint64_t bytes, bool must_be_whole)
 {
     int *locks = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct memory memory;
@@ -209,11 +210,10 @@ static void test_writers(uint64_t bytes, bool must_be_whole)
     (void)munmap(locks, 4096);
 }
 
-int main(void)
+TEST(test_writers)
 {
-    test_order(seed_begin());
-    check_run();
-    test_writers(UINT64_C(1) << 25, true);
-    test_writers(RING_BYTES_MIN, false);
-    return check_status();
+    check_writers(UINT64_C(1) << 25, true);
+    check_writers(RING_BYTES_MIN, false);
 }
+
+CHECK_MAIN

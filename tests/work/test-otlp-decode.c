@@ -358,11 +358,4 @@ TEST(test_foreign_remote)
     check_remote(OTLP_KIND_CLIENT, unix_socket, "{\"serviceName\":\"/run/db\"}");
 }
 
-int main(void)
-{
-    endpoints = endpoint_table_new();
-    check_run();
-    endpoint_table_free(endpoints);
-    free(read_back.log);
-    return check_status();
-}
+CHECK_MAIN_WITH(endpoints = endpoint_table_new(), endpoint_table_free(endpoints))

@@ -1,8 +1,4 @@
-/*
- * Sends messages to other hosts, and receives theirs.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "cluster_parts.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

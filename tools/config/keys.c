@@ -1,8 +1,4 @@
-/*
- * The table of keys.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "keys.h"
 
 #include "babeltrace-plugin/base/http_client.h"

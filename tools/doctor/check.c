@@ -1,7 +1,4 @@
-/* Findings, and groups of checks that run in children.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

@@ -1,7 +1,4 @@
-/* Checks the metadata of a trace while it arrives.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "metadata.h"
 
 #include <byteswap.h>

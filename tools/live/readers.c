@@ -1,7 +1,4 @@
-/* Starts a reader for each followed session; watches, restarts and ends the readers.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "readers.h"
 
 #include "babeltrace-plugin/base/backoff.h"

@@ -1,7 +1,4 @@
-/* Makes, adopts, inspects and ends sessions.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "session.h"
 
 #include <lttng/lttng.h>

@@ -1,7 +1,4 @@
-/* The sums of all workers' counters and statistics, and their document.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "merged.h"
 
 #include "babeltrace-plugin/account/statistics_document.h"

@@ -1,8 +1,4 @@
-/*
- * Sets the environment in which a program is traced, and executes the program.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "run.h"
 
 #include "libblkin/preload/config.h"

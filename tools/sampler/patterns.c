@@ -1,6 +1,4 @@
-/*
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "sample_parts.h"
 
 #include <fnmatch.h>

@@ -1,8 +1,4 @@
-/*
- * blkin show: prints a trace as a timeline, or lists the traces of a file.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "show.h"
 
 #include "tools/base/commands.h"

@@ -1,8 +1,4 @@
-/*
- * Figures as people read them.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "figures.h"
 
 #include <inttypes.h>

@@ -1,7 +1,4 @@
-/* Reads a file, the standard input, a URL by libcurl, or a recorded trace by babeltrace2.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "read.h"
 
 #include "babeltrace-plugin/base/http_client.h"

@@ -1,7 +1,4 @@
-/* Loads a whole source.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "summary.h"
 
 #include <fnmatch.h>

@@ -1,7 +1,4 @@
-/* Sorts loaded spans into traces.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "traces.h"
 
 #include "babeltrace-plugin/base/array.h"

@@ -1,7 +1,4 @@
-/* The input topic of a worker.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "input.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

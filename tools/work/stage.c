@@ -1,7 +1,4 @@
-/* The stage: counts a closed trace, and keeps it if a rule matches.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "stage.h"
 
 #include "babeltrace-plugin/encode/encoder.h"
