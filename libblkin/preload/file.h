@@ -11,33 +11,12 @@
 #define BLKIN_PRELOAD_FILE_H
 
 #include "blkin.h"
+#include "file_sums.h"
 #include "pool.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-enum file_kind {
-    FILE_READ,
-    FILE_WRITE, /* writes, and other changes of the file */
-    FILE_SYNC,  /* calls that wait for the disk */
-    FILE_KINDS
-};
-
-/* The sums of a thread, without calls that were spans. */
-struct file_sums {
-    struct {
-        uint64_t calls, bytes, ns;
-    } own[FILE_KINDS]; /* calls while the thread had at most one request to answer */
-    struct {
-        uint64_t calls, syncs, ns;
-    } shared; /* calls while the thread had several requests */
-};
-
-/* An interaction's share is at_answer minus at_begin. */
-struct file_totals {
-    struct file_sums at_begin, at_answer;
-};
 
 #define FILE_PATH_BYTES 240 /* the longest path in a tag */
 
@@ -112,18 +91,6 @@ void file_reserve(void);
 
 /* Called in a child of fork(2). */
 void file_forget_all(void);
-
-/* ---- sums ---- */
-
-/* Called when an interaction begins on this thread. The interaction gets no share of earlier calls.
- */
-void file_sums_begin(struct file_totals *totals);
-
-/* Called when the thread that began the interaction has sent a part of its answer. */
-void file_sums_answer(struct file_totals *totals);
-
-/* Tags the recorded span with its share. Any thread may call this function. */
-void file_sums_tag(struct blkin_span *span, const struct file_totals *totals);
 
 /* ---- descriptors ---- */
 

@@ -18,7 +18,7 @@
 
 #include "config.h"
 #include "connection.h"
-#include "file.h"
+#include "file_sums.h"
 #include "pool.h"
 
 /*
