@@ -61,6 +61,7 @@ static inline int check_run_mode(const struct check_mode *modes, const char *nam
 
 static void (*check_tests[64])(void);
 static unsigned check_test_count;
+static void (*check_before)(void); /* is called before each test, if set */
 
 static inline void check_add(void (*test)(void))
 {
@@ -69,8 +70,11 @@ static inline void check_add(void (*test)(void))
 
 static inline void check_run(void)
 {
-    for (unsigned i = 0; i < check_test_count; i++)
+    for (unsigned i = 0; i < check_test_count; i++) {
+        if (check_before)
+            check_before();
         check_tests[i]();
+    }
 }
 
 #define TEST(name)                                            \
