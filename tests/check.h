@@ -61,6 +61,7 @@ static inline int check_run_mode(const struct check_mode *modes, const char *nam
 
 static void (*check_tests[64])(void);
 static unsigned check_test_count;
+static void (*check_before)(void), (*check_after)(void); /* are called around each test, if set */
 
 static inline void check_add(void (*test)(void))
 {
@@ -69,8 +70,13 @@ static inline void check_add(void (*test)(void))
 
 static inline void check_run(void)
 {
-    for (unsigned i = 0; i < check_test_count; i++)
+    for (unsigned i = 0; i < check_test_count; i++) {
+        if (check_before)
+            check_before();
         check_tests[i]();
+        if (check_after)
+            check_after();
+    }
 }
 
 #define TEST(name)                                            \
@@ -80,6 +86,10 @@ static inline void check_run(void)
         check_add(name);                                      \
     }                                                         \
     static void name(void)
+
+/* before, after: functions that are called around each test; NULL: none. */
+#define CHECK_MAIN_EACH(before, after) \
+    CHECK_MAIN_WITH((check_before = (before), check_after = (after)), (void)0)
 
 /* before, after: statements around the tests of a file. */
 #define CHECK_MAIN_WITH(before, after) \

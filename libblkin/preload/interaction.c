@@ -151,16 +151,14 @@ struct interaction *interaction_make(struct connection *connection,
     return interaction;
 }
 
-bool interaction_set_current(struct interaction *interaction)
+void interaction_set_current(struct interaction *interaction)
 {
     struct interaction *none = NULL;
 
     interaction_ref(interaction);
-    if (__atomic_compare_exchange_n(&interaction->connection->current, &none, interaction, false,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        return true;
-    interaction_release(interaction);
-    return false;
+    if (!__atomic_compare_exchange_n(&interaction->connection->current, &none, interaction, false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        interaction_release(interaction);
 }
 
 void interaction_set_endpoints(struct interaction *interaction)

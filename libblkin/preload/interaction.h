@@ -130,9 +130,8 @@ struct interaction *interaction_current(struct connection *connection);
 struct interaction *interaction_make(struct connection *connection,
                                      struct interaction_worker *worker, uint64_t offset,
                                      uint64_t now_ns);
-/* Makes it the connection's current interaction, with another reference. Returns false if the
- * connection already has one. */
-bool interaction_set_current(struct interaction *interaction);
+/* Makes it the connection's current interaction, with another reference, unless there is one. */
+void interaction_set_current(struct interaction *interaction);
 void interaction_set_endpoints(struct interaction *interaction);
 void interaction_add_head(struct interaction *interaction, struct bytes head);
 

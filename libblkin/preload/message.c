@@ -87,7 +87,7 @@ static void called_before_write(struct connection *connection, int fd)
                                    __atomic_load_n(&connection->sent, __ATOMIC_RELAXED), now_ns);
     if (!interaction)
         return;
-    (void)interaction_set_current(interaction);
+    interaction_set_current(interaction);
     interaction_release(interaction);
 }
 

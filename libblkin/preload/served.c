@@ -53,7 +53,7 @@ static struct interaction *served_begin(struct connection *connection, int fd, u
     if (!served_any())
         __atomic_store_n(&has_served, true, __ATOMIC_RELAXED);
     __atomic_store_n(&interaction->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
-    (void)interaction_set_current(interaction);
+    interaction_set_current(interaction);
     return interaction;
 }
 

@@ -55,11 +55,12 @@ static void earlier(void *context, struct asker *asker, const struct wanted *wan
 }
 
 static const struct judge_callbacks callbacks = {judged, left, listed, earlier, NULL};
+static struct judge *judge;
 
 /* This host wants the traces first to last, which began then. The hosts are "a" (this one) and
  * "b". */
-static void ask_from(struct judge *judge, const char *id, int64_t at_ns, int64_t begin_ns,
-                     uint64_t first, uint64_t last, const char *name)
+static void ask_from(const char *id, int64_t at_ns, int64_t begin_ns, uint64_t first, uint64_t last,
+                     const char *name)
 {
     struct request *request = request_new(id, "a");
     json_t *hosts = json_pack("[s, s]", "a", "b");
@@ -72,13 +73,12 @@ static void ask_from(struct judge *judge, const char *id, int64_t at_ns, int64_t
     json_decref(hosts);
 }
 
-static void ask(struct judge *judge, const char *id, int64_t at_ns, uint64_t first, uint64_t last,
-                const char *name)
+static void ask(const char *id, int64_t at_ns, uint64_t first, uint64_t last, const char *name)
 {
-    ask_from(judge, id, at_ns, 1000, first, last, name);
+    ask_from(id, at_ns, 1000, first, last, name);
 }
 
-static void answer(struct judge *judge, const char *text)
+static void answer(const char *text)
 {
     json_t *json = json_loads(text, 0, NULL);
 
@@ -87,10 +87,23 @@ static void answer(struct judge *judge, const char *text)
     json_decref(json);
 }
 
-static struct judge *begin(void)
+static void end(void)
 {
+    if (judge)
+        judge_free(judge);
+    judge = NULL;
+}
+
+static void begin_with(const struct judge_callbacks *on)
+{
+    end();
     said[0] = '\0';
-    return judge_new(&callbacks);
+    judge = judge_new(on);
+}
+
+static void begin(void)
+{
+    begin_with(&callbacks);
 }
 
 #define ANSWER(host, rest) \
@@ -100,28 +113,23 @@ static struct judge *begin(void)
 
 TEST(test_complete)
 {
-    struct judge *judge = begin();
-
-    ask(judge, "r1", 1, 1, 1, NULL);
-    answer(judge, ANSWER("a", TRACE("1", "10", "20")));
+    ask("r1", 1, 1, 1, NULL);
+    answer(ANSWER("a", TRACE("1", "10", "20")));
     (void)judge_due(judge, 50);
     CHECK_TEXT(said, ""); /* b has not answered */
     CHECK(judge_open(judge) == 1);
-    answer(judge, ANSWER("b", TRACE("1", "20", "20")));
-    answer(judge, ANSWER("b", TRACE("1", "21", "99"))); /* a second answer does not count */
+    answer(ANSWER("b", TRACE("1", "20", "20")));
+    answer(ANSWER("b", TRACE("1", "21", "99"))); /* a second answer does not count */
     CHECK(judge_due(judge, 50) == INT64_MAX);
     CHECK_TEXT(said, "1 complete: a, b\n");
     CHECK(judge_open(judge) == 0);
-    judge_free(judge);
 }
 
 TEST(test_incomplete)
 {
-    struct judge *judge = begin();
-
     /* 1: no host has a parent; 2: only b could have more spans; 3: no spans */
-    ask(judge, "r1", 1, 1, 3, NULL);
-    answer(judge, ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
+    ask("r1", 1, 1, 3, NULL);
+    answer(ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
     CHECK(judge_due(judge, 99) == 100);
     CHECK_TEXT(said, "");
     (void)judge_due(judge, 100);
@@ -130,21 +138,19 @@ TEST(test_incomplete)
                      "3 incomplete: no host has a span of this trace; b: has not answered\n");
 
     /* a parent may end later and come with a later request: the verdict waits for the deadline */
-    judge_free(judge);
-    judge = begin();
-    ask(judge, "r1", 1, 1, 2, NULL);
-    answer(judge, ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
-    answer(judge, ANSWER("b", ""));
+    begin();
+    ask("r1", 1, 1, 2, NULL);
+    answer(ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
+    answer(ANSWER("b", ""));
     (void)judge_due(judge, 50);
     CHECK_TEXT(said, "2 complete: a, b\n");
-    ask(judge, "r2", 2, 1, 1, NULL);
+    ask("r2", 2, 1, 1, NULL);
     (void)judge_due(judge, 100); /* this host has not answered yet */
     CHECK_TEXT(said, "2 complete: a, b\n1 left to a later one\n");
-    answer(judge, "{\"id\": \"r2\", \"host\": \"a\", \"traces\": []}");
+    answer("{\"id\": \"r2\", \"host\": \"a\", \"traces\": []}");
     (void)judge_due(judge, 100);
     CHECK_TEXT(said, "2 complete: a, b\n1 left to a later one\n"
                      "1 incomplete: no host has a span of this trace; b: has not answered\n");
-    judge_free(judge);
 }
 
 #define REACH(host, reach, rest)                                                        \
@@ -155,18 +161,16 @@ TEST(test_incomplete)
  * parent may have ended before that time. Without that request, the trace is incomplete. */
 TEST(test_earlier)
 {
-    struct judge *judge = begin();
     const int64_t at_ns = INT64_C(1000000000);
     const char *root = "{\"id\": \"1\", \"spans\": 1, \"have\": [\"20\"], \"want\": [], "
                        "\"begin\": 700000000}";
     char text[512];
 
-    ask_from(judge, "r1", at_ns, 900000000, 1, 3, NULL);
-    answer(judge,
-           REACH("a", "101",
+    ask_from("r1", at_ns, 900000000, 1, 3, NULL);
+    answer(REACH("a", "101",
                  TRACE("1", "10", "20") ", " TRACE("2", "11", "11") ", " TRACE("3", "12", "22")));
     (void)snprintf(text, sizeof(text), REACH("b", "2100", "%s"), root);
-    answer(judge, text);
+    answer(text);
     (void)judge_due(judge, 50);
     CHECK_TEXT(said, "1 began at 700000000\n2 complete: a, b\n");
     (void)judge_due(judge, 100);
@@ -175,24 +179,20 @@ TEST(test_earlier)
                      "3 began at 0\n");
     (void)judge_due(judge, 101);
     CHECK(strstr(said, "3 incomplete: 1 parent that no host has\n") != NULL);
-    judge_free(judge);
 }
 
 /* A stopped process reads no answers: the stall does not count as silence of other hosts. */
 TEST(test_stall)
 {
-    struct judge *judge = begin();
-
-    ask(judge, "r1", 1, 1, 2, NULL);
-    answer(judge, ANSWER("a", TRACE("1", "10", "10") ", " TRACE("2", "11", "11")));
+    ask("r1", 1, 1, 2, NULL);
+    answer(ANSWER("a", TRACE("1", "10", "10") ", " TRACE("2", "11", "11")));
     CHECK(judge_due(judge, 50) == 100);
     judge_note_stall(judge, 5000);
     CHECK(judge_due(judge, 5050) == 5100);
     CHECK_TEXT(said, "");
-    answer(judge, ANSWER("b", ""));
+    answer(ANSWER("b", ""));
     (void)judge_due(judge, 5051);
     CHECK_TEXT(said, "1 complete: a, b\n2 complete: a, b\n");
-    judge_free(judge);
 }
 
 /* The verdict of a trace that a person requests by its id has the begin of the first span. If that
@@ -205,26 +205,25 @@ TEST(test_time)
     static const int64_t times[] = {9000, 9000, 700};
 
     for (size_t i = 0; i < 3; i++) {
-        struct judge *judge = begin();
         struct request *request = request_new("r1", "a");
         json_t *hosts = json_pack("[s, s]", "a", "b");
         char text[512];
 
+        begin();
         request->at_ns = 9000;
         (void)request_add(request, (struct trace_id){0, 1}, 0, "by hand");
         CHECK(judge_ask(judge, request, hosts, "kept", 100));
         (void)snprintf(text, sizeof(text), ANSWER("a", "%s"), answers[i]);
-        answer(judge, text);
+        answer(text);
         (void)snprintf(text, sizeof(text), ANSWER("b", "%s"),
                        i < 2 ? ""
                              : "{\"id\": \"1\", \"begin\": 700, \"spans\": 1, \"have\": [\"11\"], "
                                "\"want\": [\"10\"]}");
-        answer(judge, text);
+        answer(text);
         (void)judge_due(judge, 100);
         CHECK(judged_time_ns == times[i]);
         requests_free(request);
         json_decref(hosts);
-        judge_free(judge);
     }
 }
 
@@ -244,30 +243,28 @@ TEST(test_held)
     };
 
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-        struct judge *judge = begin();
         char text[512];
 
-        ask(judge, "r1", 1, 1, i == 2 ? 2 : 1, NULL);
+        begin();
+        ask("r1", 1, 1, i == 2 ? 2 : 1, NULL);
         (void)snprintf(text, sizeof(text), ANSWER("a", "%s"), answers[i][0]);
-        answer(judge, text);
+        answer(text);
         (void)snprintf(text, sizeof(text), "{\"id\": \"r1\", \"host\": \"b\", %s}", answers[i][1]);
-        answer(judge, text);
+        answer(text);
         (void)judge_due(judge, 50);
         CHECK_TEXT(said, answers[i][2]);
-        judge_free(judge);
     }
 }
 
 TEST(test_yield)
 {
-    struct judge *judge = begin();
     struct request *earlier = request_new("x", "b"), *late_spans = request_new("y", "b");
 
     earlier->at_ns = 1;
     late_spans->at_ns = 3;
     (void)request_add(earlier, (struct trace_id){0, 1}, 0, "");
     (void)request_add(late_spans, (struct trace_id){0, 2}, 0, "");
-    ask(judge, "r1", 2, 1, 2, NULL);
+    ask("r1", 2, 1, 2, NULL);
     judge_yield(judge, earlier);
     CHECK_TEXT(said, "");
     judge_yield(judge, late_spans);
@@ -275,22 +272,20 @@ TEST(test_yield)
     CHECK(judge_open(judge) == 1);
     requests_free(earlier);
     requests_free(late_spans);
-    judge_free(judge);
 }
 
 /* ---- requests of persons ---- */
 
 TEST(test_by_hand)
 {
-    struct judge *judge = begin();
     json_t *kept;
 
-    ask(judge, "r1", 1, 1, 1, "mine");
+    ask("r1", 1, 1, 1, "mine");
     kept = judge_json(judge, "mine");
     CHECK(kept && json_is_false(json_object_get(kept, "done")));
     json_decref(kept);
-    answer(judge, ANSWER("a", TRACE("1", "10", "20")));
-    answer(judge, ANSWER("b", TRACE("1", "20", "20")));
+    answer(ANSWER("a", TRACE("1", "10", "20")));
+    answer(ANSWER("b", TRACE("1", "20", "20")));
     (void)judge_due(judge, 50);
     kept = judge_json(judge, "mine");
     CHECK(kept && json_is_true(json_object_get(kept, "done")));
@@ -299,22 +294,20 @@ TEST(test_by_hand)
               json_object_get(json_array_get(json_object_get(kept, "traces"), 0), "spans")) == 2);
     json_decref(kept);
     CHECK(judge_json(judge, "nobody's") == NULL);
-    judge_free(judge);
 }
 
 /* A request for the traces of a service is done when the listed traces are done. Traces that the
  * answer does not list count as left out. */
 TEST(test_service)
 {
-    struct judge *judge = begin();
     struct request *request = request_new("r1", "a");
     json_t *hosts = json_pack("[s]", "a"), *kept;
 
     request->last_ms = 1000;
     strcpy(request->service, "osd");
     CHECK(judge_ask(judge, request, hosts, "mine", 100));
-    answer(judge, "{\"id\": \"r1\", \"host\": \"a\", \"more\": 7, \"traces\": [" TRACE(
-                      "1", "10", "10") ", " TRACE("2", "10", "10") "]}");
+    answer("{\"id\": \"r1\", \"host\": \"a\", \"more\": 7, \"traces\": [" TRACE(
+        "1", "10", "10") ", " TRACE("2", "10", "10") "]}");
     (void)judge_due(judge, 50);
     CHECK_TEXT(said, "2 listed for mine, 7 left out\n");
     kept = judge_json(judge, "mine");
@@ -322,12 +315,10 @@ TEST(test_service)
     json_decref(kept);
     requests_free(request);
     json_decref(hosts);
-    judge_free(judge);
 }
 
 /* Listed traces are requested while judge_due() runs: it must not free the entry that it visits.
  */
-static struct judge *wants;
 static unsigned listings;
 
 static void ask_listed(void *context, const char *name, const struct request *traces)
@@ -337,7 +328,7 @@ static void ask_listed(void *context, const char *name, const struct request *tr
 
     (void)context;
     CHECK(traces->count == 1 && request_add(request, traces->traces[0].id, 0, ""));
-    CHECK(judge_ask(wants, request, hosts, name, 100));
+    CHECK(judge_ask(judge, request, hosts, name, 100));
     listings++;
     requests_free(request);
     json_decref(hosts);
@@ -348,8 +339,7 @@ TEST(test_many_services)
     const struct judge_callbacks on = {judged, left, ask_listed, earlier, NULL};
     json_t *hosts = json_pack("[s]", "a");
 
-    said[0] = '\0';
-    wants = judge_new(&on);
+    begin_with(&on);
     for (int i = 0; i < 100; i++) {
         struct request *request = request_new("", "a");
         char text[256];
@@ -357,31 +347,28 @@ TEST(test_many_services)
         (void)snprintf(request->id, sizeof(request->id), "r%d", i);
         request->last_ms = 1000;
         strcpy(request->service, "osd");
-        CHECK(judge_ask(wants, request, hosts, request->id, 100));
+        CHECK(judge_ask(judge, request, hosts, request->id, 100));
         (void)snprintf(
             text, sizeof(text),
             "{\"id\": \"r%d\", \"host\": \"a\", \"traces\": [" TRACE("1", "10", "10") "]}", i);
-        answer(wants, text);
+        answer(text);
         requests_free(request);
     }
-    (void)judge_due(wants, 50);
-    CHECK(listings == 100 && judge_open(wants) == 100);
+    (void)judge_due(judge, 50);
+    CHECK(listings == 100 && judge_open(judge) == 100);
     json_decref(hosts);
-    judge_free(wants);
 }
 
 /* Sent traces that are not listed are counted. Then no span counts as missing. */
 TEST(test_unlisted)
 {
-    struct judge *judge = begin();
     struct request *request = request_new("r1", "a");
     json_t *hosts = json_pack("[s, s]", "a", "b"), *kept;
 
     request->last_ms = 1000;
     CHECK(judge_ask(judge, request, hosts, "mine", 100));
-    answer(judge, ANSWER("a", TRACE("1", "10", "99")));
-    answer(judge,
-           "{\"id\": \"r1\", \"host\": \"b\", \"held_from\": 500, \"more\": 7, \"traces\": []}");
+    answer(ANSWER("a", TRACE("1", "10", "99")));
+    answer("{\"id\": \"r1\", \"host\": \"b\", \"held_from\": 500, \"more\": 7, \"traces\": []}");
     (void)judge_due(judge, 50);
     kept = judge_json(judge, "mine");
     CHECK(json_integer_value(json_object_get(kept, "more")) == 7);
@@ -390,23 +377,19 @@ TEST(test_unlisted)
     json_decref(kept);
     requests_free(request);
     json_decref(hosts);
-    judge_free(judge);
 }
 
 /* Messages of other hosts are not trusted. */
 TEST(test_nonsense)
 {
-    struct judge *judge = begin();
-
-    ask(judge, "r1", 1, 1, 1, NULL);
-    answer(judge, "{}");
-    answer(judge, "{\"id\": 1, \"host\": []}");
-    answer(judge, "{\"id\": \"r1\", \"host\": \"c\", \"traces\": [1, {}, {\"id\": \"zz\"}, "
-                  "{\"id\": \"1\", \"spans\": -5, \"have\": [7, \"\", \"xyz\"], \"want\": {}}]}");
-    answer(judge, ANSWER("a", TRACE("7", "10", "10"))); /* not requested */
+    ask("r1", 1, 1, 1, NULL);
+    answer("{}");
+    answer("{\"id\": 1, \"host\": []}");
+    answer("{\"id\": \"r1\", \"host\": \"c\", \"traces\": [1, {}, {\"id\": \"zz\"}, "
+           "{\"id\": \"1\", \"spans\": -5, \"have\": [7, \"\", \"xyz\"], \"want\": {}}]}");
+    answer(ANSWER("a", TRACE("7", "10", "10"))); /* not requested */
     (void)judge_due(judge, 100);
     CHECK_TEXT(said, "1 incomplete: no host has a span of this trace; b: has not answered\n");
-    judge_free(judge);
 }
 
-CHECK_MAIN
+CHECK_MAIN_EACH(begin, end)

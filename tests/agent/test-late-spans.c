@@ -108,7 +108,6 @@ TEST(test_once)
 {
     struct request *made = request();
 
-    begin();
     come = 3;
     CHECK(taken_for(made) == 3);
     come = 5;
@@ -124,7 +123,6 @@ TEST(test_once)
     come = 6;
     CHECK(taken_for(made) == 1);
     requests_free(made);
-    end();
 }
 
 /* A failed fetch is retried. Two hosts may want the trace. */
@@ -132,7 +130,6 @@ TEST(test_failed)
 {
     struct request *made = request();
 
-    begin();
     made->next = request();
     come = 3;
     CHECK(taken_for(made) == 3);
@@ -142,7 +139,6 @@ TEST(test_failed)
     CHECK(agent.totals.foreign_fetched == 3);
     CHECK(taken_for(made) == 2 && taken_for(made) == 0);
     requests_free(made);
-    end();
 }
 
 /* Spans for which there is no room in the message are lost, and counted. */
@@ -151,13 +147,11 @@ TEST(test_dropped)
     struct request *made = request();
     struct buffer small = {.limit = 1};
 
-    begin();
     come = 3;
     late_spans_take(late_spans, made, 0, &small);
     CHECK(agent.totals.foreign_dropped == 3 && agent.totals.foreign_fetched == 0);
     buffer_free(&small);
     requests_free(made);
-    end();
 }
 
 /* No request is made while the queue of requests is full, however many spans come. */
@@ -165,7 +159,6 @@ TEST(test_full)
 {
     struct request *made = request(), *others = request_new("a:1:3", "a");
 
-    begin();
     CHECK(taken_for(made) == 0);
     for (uint64_t low = 100; low < 102; low++)
         CHECK(request_add(others, (struct trace_id){7, low}, 0, "why"));
@@ -181,7 +174,6 @@ TEST(test_full)
     (void)late_spans_look(late_spans);
     CHECK(asked == 1 && agent.scan_queue.traces == 1);
     requests_free(made);
-    end();
 }
 
-CHECK_MAIN
+CHECK_MAIN_EACH(begin, end)

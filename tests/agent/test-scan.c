@@ -103,6 +103,11 @@ static void begin(unsigned memories)
         scanning_add(&scanning, 1, now_ns - (int64_t)(100 - i) * SECOND);
 }
 
+static void end(void)
+{
+    scanning_end(&scanning);
+}
+
 /* ago: ns before the scan */
 static void put(size_t memory, uint32_t cpu, uint64_t trace, uint64_t number, int64_t ago_ns)
 {
@@ -130,7 +135,6 @@ TEST(test_which)
     WANT(7);
     fetch_now();
     CHECK(count == 0 && result.records_found == 0 && result.bytes_found == 0);
-    scanning_end(&scanning);
 }
 
 /* Events of spans begin with their trace. The time of an unreadable event is not known. */
@@ -152,7 +156,6 @@ TEST(test_unreadable)
     fetch_now();
     CHECK(count == 4 && numbers[0] == 1 && numbers[1] == 0 && numbers[2] == 2 && numbers[3] == 3);
     CHECK(scanning.order.wanted[0].held_from_ns == now_ns - 100 * SECOND);
-    scanning_end(&scanning);
 }
 
 /* Marks the trace as read by the last scan, as the agent does. */
@@ -190,7 +193,6 @@ TEST(test_again)
     put(0, 0, 6, 6, 50 * MS);
     fetch_now();
     ARE_SPANS(3, 5, 6);
-    scanning_end(&scanning);
 }
 
 /* If the place was removed, the times of the records tell which ones were sent. */
@@ -209,7 +211,6 @@ TEST(test_forgotten)
     fetch_now();
     CHECK(!places_has(scanning.places, 1));
     ARE_SPANS(2);
-    scanning_end(&scanning);
 }
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
@@ -289,7 +290,6 @@ TEST(test_bounds)
     fetch_now();
     CHECK(count == 3 && numbers[0] == 2 && numbers[1] == 3 && result.from_place == 1);
     CHECK(result.reach_ns == first && result.records == 3);
-    scanning_end(&scanning);
 }
 
 /* A ring that was overwritten after the begin: the result tells from when on it has all. */
@@ -306,7 +306,6 @@ TEST(test_bound_is_gone)
     want_from(5, begin_ns);
     fetch_now();
     CHECK(count == 0 && result.held_from_ns > begin_ns);
-    scanning_end(&scanning);
 }
 
 /* Random records and random fetches: each record is found exactly once. */
@@ -348,7 +347,6 @@ TEST(test_any)
             note(wanted[i]);
         }
     }
-    scanning_end(&scanning);
 }
 
 /* ---- the index ------------------------------------------------------------------------------- */
@@ -392,7 +390,6 @@ TEST(test_index)
     put(0, 0, number + 7, 4, 0);
     fetch_now();
     ARE_SPANS(3, 4);
-    scanning_end(&scanning);
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */
@@ -425,7 +422,6 @@ TEST(test_window)
                           (struct collected_window){now_ns - 6 * SECOND, now_ns - 3 * SECOND, 0});
     fetch_now();
     CHECK(selection_was_sent(scanning.order.selection, &sent));
-    scanning_end(&scanning);
 }
 
 /* ---- the time with all records --------------------------------------------------------------- */
@@ -484,7 +480,6 @@ TEST(test_held_from)
     WANT(5);
     fetch_now();
     CHECK(result.held_from_ns == 17 && scanning.order.wanted[0].held_from_ns == INT64_MIN);
-    scanning_end(&scanning);
 }
 
 /* The rings of the users that have records of a trace tell whether it is whole. */
@@ -504,7 +499,6 @@ TEST(test_other_users)
     put(1, 1, 5, 2, 2 * SECOND);
     fetch_now();
     CHECK(trace_held_ago(0) < 4 * SECOND && trace_held_ago(0) > 3 * SECOND);
-    scanning_end(&scanning);
 }
 
 TEST(test_damaged)
@@ -524,7 +518,6 @@ TEST(test_damaged)
     fetch_now();
     ARE_SPANS(3);
     CHECK(result.rings_damaged == 1 && held_ago() == 7 * SECOND);
-    scanning_end(&scanning);
 }
 
 /* Damage by one user to its rings, or to the head of its memory, hides no records of other users.
@@ -558,7 +551,6 @@ TEST(test_damage_of_another_user)
     fetch_now();
     ARE_SPANS(1);
     CHECK(held_ago() == 100 * SECOND);
-    scanning_end(&scanning);
 }
 
 /* Without room for all records, a ring's newest are found. The result tells from when on all are
@@ -576,7 +568,6 @@ TEST(test_limit)
     CHECK(result.is_limited && count > 1 && count < 10 && numbers[count - 1] == 10);
     CHECK(result.bytes_found <= 500 && result.records_found == count);
     CHECK(held_ago() <= (int64_t)(count + 1) * SECOND && held_ago() >= (int64_t)count * SECOND);
-    scanning_end(&scanning);
 }
 
-CHECK_MAIN
+CHECK_MAIN_EACH(NULL, end)

@@ -14,29 +14,41 @@
 #define HIGH UINT64_C(0x7d5c0e9bf1a3c4d2)
 #define LOW  UINT64_C(0xa1b2c3d4e5f60718)
 
-/* Returns a filter that wants all traces of a period, or no trace if why is "". */
-static struct selection *selection_all(int64_t from_ns, int64_t until_ns, const char *why)
-{
-    struct selection *selection = selection_new();
+static struct selection *selection; /* of the current test */
+static json_t *found;
 
-    CHECK(selection && (!*why || selection_add(selection, NULL, from_ns, until_ns, why)));
-    return selection;
+static void begin(void)
+{
+    selection = selection_new();
+    CHECK(selection != NULL);
 }
 
-static bool wants_at(struct selection *selection, uint64_t high, uint64_t low, int64_t time_ns)
+static void end(void)
+{
+    json_decref(found);
+    found = NULL;
+    selection_free(selection);
+}
+
+/* The filter wants all traces of all times. */
+static void want_all(void)
+{
+    CHECK(selection_add(selection, NULL, 0, 0, "x"));
+}
+
+static bool wants_at(uint64_t high, uint64_t low, int64_t time_ns)
 {
     return selection_wants(selection, high, low, time_ns);
 }
 
-static bool wants(struct selection *selection, uint64_t high, uint64_t low)
+static bool wants(uint64_t high, uint64_t low)
 {
-    return wants_at(selection, high, low, 1000);
+    return wants_at(high, low, 1000);
 }
 
 /* The filter knows which spans were sent: those of one trace, or of all traces in a period. */
 TEST(test_sent)
 {
-    struct selection *selection = selection_all(1000, 2000, "all");
     const struct {
         uint64_t low;
         int64_t at_ns;
@@ -44,6 +56,7 @@ TEST(test_sent)
     } cases[] = {{LOW, 1399, true}, {LOW, 1400, false}, {LOW, 1500, true}, {LOW, 1600, false},
                  {1, 1399, false},  {1, 1500, true},    {1, 1599, true},   {1, 0, false}};
 
+    CHECK(selection_add(selection, NULL, 1000, 2000, "all"));
     CHECK(selection_add(selection, NULL, 1500, 1600, NULL));
     CHECK(selection_add(selection, &(struct trace_id){HIGH, LOW}, 0, 1400, NULL));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -55,11 +68,9 @@ TEST(test_sent)
     CHECK(selection_wants(selection, HIGH, LOW, 1399) &&
           !selection_wants(selection, HIGH, LOW, 2000));
     CHECK(text_is(selection_why(selection, HIGH, LOW), "all"));
-    selection_free(selection);
 }
 
-static void check_why(const struct selection *selection, uint64_t high, uint64_t low,
-                      const char *expected)
+static void check_why(uint64_t high, uint64_t low, const char *expected)
 {
     const struct text why = selection_why(selection, high, low);
     char text[64];
@@ -72,19 +83,16 @@ static void check_why(const struct selection *selection, uint64_t high, uint64_t
 
 TEST(test_whole_id)
 {
-    struct selection *selection = selection_all(0, 0, "");
-
     CHECK(selection_add(selection, &(struct trace_id){HIGH, LOW}, 0, 0, "slow: a write"));
-    CHECK(wants(selection, HIGH, LOW));
-    CHECK(wants(selection, 0, LOW)); /* events of the original have only this half */
-    CHECK(!wants(selection, HIGH + 1, LOW));
-    CHECK(!wants(selection, HIGH, LOW + 1));
-    CHECK(!wants(selection, LOW, HIGH));
-    CHECK(!wants(selection, 0, HIGH));
-    check_why(selection, HIGH, LOW, "slow: a write");
-    check_why(selection, 0, LOW, "slow: a write");
-    check_why(selection, HIGH + 1, LOW, "");
-    selection_free(selection);
+    CHECK(wants(HIGH, LOW));
+    CHECK(wants(0, LOW)); /* events of the original have only this half */
+    CHECK(!wants(HIGH + 1, LOW));
+    CHECK(!wants(HIGH, LOW + 1));
+    CHECK(!wants(LOW, HIGH));
+    CHECK(!wants(0, HIGH));
+    check_why(HIGH, LOW, "slow: a write");
+    check_why(0, LOW, "slow: a write");
+    check_why(HIGH + 1, LOW, "");
 }
 
 /* Of filters that fit, the first one has the reason, whether for all traces or for one. */
@@ -94,15 +102,13 @@ TEST(test_first_reason)
     const struct trace_id *const orders[][2] = {{&id, &low}, {&low, &id}, {NULL, &id}, {&id, NULL}};
 
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
-        struct selection *selection = selection_new();
-
-        CHECK(selection &&
-              selection_add(selection, &(struct trace_id){1, 1}, 0, 0, "of another one") &&
+        end();
+        begin();
+        CHECK(selection_add(selection, &(struct trace_id){1, 1}, 0, 0, "of another one") &&
               selection_add(selection, orders[i][0], 0, 500, "first") &&
               selection_add(selection, orders[i][1], 0, 0, "second"));
-        check_why(selection, HIGH, LOW, "first");
-        CHECK(wants_at(selection, HIGH, LOW, 499) && wants_at(selection, HIGH, LOW, 500));
-        selection_free(selection);
+        check_why(HIGH, LOW, "first");
+        CHECK(wants_at(HIGH, LOW, 499) && wants_at(HIGH, LOW, 500));
     }
 }
 
@@ -110,7 +116,6 @@ TEST(test_first_reason)
 
 TEST(test_many)
 {
-    struct selection *selection = selection_all(0, 0, "");
     char why[32];
 
     for (uint64_t i = 1; i <= SELECTION_MANY; i++) {
@@ -120,19 +125,17 @@ TEST(test_many)
     }
     for (uint64_t i = 1; i <= SELECTION_MANY; i++) {
         snprintf(why, sizeof(why), "why %" PRIu64, i);
-        check_why(selection, i, i << 32, why);
-        CHECK(wants_at(selection, i, i << 32, (int64_t)i));
-        CHECK(!wants_at(selection, i, i << 32, (int64_t)i - 1));
-        CHECK(wants_at(selection, i + 1, i << 32, (int64_t)i) == (i % 2 == 0));
-        CHECK(!wants_at(selection, i, (i << 32) + 1, (int64_t)i));
+        check_why(i, i << 32, why);
+        CHECK(wants_at(i, i << 32, (int64_t)i));
+        CHECK(!wants_at(i, i << 32, (int64_t)i - 1));
+        CHECK(wants_at(i + 1, i << 32, (int64_t)i) == (i % 2 == 0));
+        CHECK(!wants_at(i, (i << 32) + 1, (int64_t)i));
     }
-    selection_free(selection);
 }
 
 /* ---- found spans ----------------------------------------------------------------------------- */
 
-static void note(struct selection *selection, uint64_t high, uint64_t low, uint64_t id,
-                 uint64_t parent)
+static void note(uint64_t high, uint64_t low, uint64_t id, uint64_t parent)
 {
     const struct span span = {
         .trace_id_high = high, .trace_id = low, .id = id, .parent_id = parent};
@@ -150,30 +153,24 @@ static void check_json(json_t *json, const char *expected)
 
 TEST(test_nothing_found)
 {
-    struct selection *selection = selection_all(0, 0, "x");
-    json_t *found = selection_found(selection);
-
+    want_all();
+    found = selection_found(selection);
     check_json(found, "{\"untold\":0,\"traces\":[]}");
-    json_decref(found);
-    selection_free(selection);
 }
 
 TEST(test_found)
 {
-    struct selection *selection = selection_all(0, 0, "x");
-    json_t *found;
-
-    CHECK(wants_at(selection, 0, 1, 500));
-    CHECK(wants_at(selection, 0, 1, 300));
-    CHECK(wants_at(selection, 0, 1, 900));
-    note(selection, 0, 1, 0xb,
-         0xa); /* without the upper half of the trace id, as in the original */
-    note(selection, 0xabc, 1, 0xb, 0xa); /* the other record of the same span */
-    note(selection, 0xabc, 1, 0xc, 0xb);
-    note(selection, 0xabc, 1, 0xd, 9);
-    note(selection, 0xabc, 1, 0xe, 9);
-    note(selection, 0xdef, 1, 1, 0); /* another trace with the same lower half */
-    note(selection, 0, 2, UINT64_MAX, UINT64_MAX - 1);
+    want_all();
+    CHECK(wants_at(0, 1, 500));
+    CHECK(wants_at(0, 1, 300));
+    CHECK(wants_at(0, 1, 900));
+    note(0, 1, 0xb, 0xa);     /* without the upper half of the trace id, as in the original */
+    note(0xabc, 1, 0xb, 0xa); /* the other record of the same span */
+    note(0xabc, 1, 0xc, 0xb);
+    note(0xabc, 1, 0xd, 9);
+    note(0xabc, 1, 0xe, 9);
+    note(0xdef, 1, 1, 0); /* another trace with the same lower half */
+    note(0, 2, UINT64_MAX, UINT64_MAX - 1);
     found = selection_found(selection);
     check_json(found,
                "{\"untold\":0,\"traces\":["
@@ -185,12 +182,9 @@ TEST(test_found)
                "\"have\":[\"0000000000000001\"],\"want\":[],\"cut\":false},"
                "{\"id\":\"00000000000000000000000000000002\",\"begin\":0,\"spans\":1,"
                "\"have\":[\"ffffffffffffffff\"],\"want\":[\"fffffffffffffffe\"],\"cut\":false}]}");
-    json_decref(found);
-    selection_free(selection);
 }
 
-static void check_trace(json_t *found, size_t at, json_int_t spans, size_t have, size_t want,
-                        bool is_cut)
+static void check_trace(size_t at, json_int_t spans, size_t have, size_t want, bool is_cut)
 {
     json_t *trace = json_array_get(json_object_get(found, "traces"), at);
 
@@ -203,58 +197,47 @@ static void check_trace(json_t *found, size_t at, json_int_t spans, size_t have,
 
 TEST(test_large_trace)
 {
-    struct selection *selection = selection_all(0, 0, "x");
-    json_t *found;
-
+    want_all();
     for (uint64_t id = 1; id <= SELECTION_SPANS_MAX; id++) {
-        note(selection, 0, 1, id, id + 1); /* the last span's parent is missing */
-        note(selection, 0, 2, id, id + 1);
+        note(0, 1, id, id + 1); /* the last span's parent is missing */
+        note(0, 2, id, id + 1);
     }
-    note(selection, 0, 2, SELECTION_SPANS_MAX + 1, 0);
+    note(0, 2, SELECTION_SPANS_MAX + 1, 0);
     found = selection_found(selection);
-    check_trace(found, 0, SELECTION_SPANS_MAX, SELECTION_SPANS_MAX, 1, false);
-    check_trace(found, 1, SELECTION_SPANS_MAX + 1, SELECTION_SPANS_MAX, 0, true);
-    json_decref(found);
-    selection_free(selection);
+    check_trace(0, SELECTION_SPANS_MAX, SELECTION_SPANS_MAX, 1, false);
+    check_trace(1, SELECTION_SPANS_MAX + 1, SELECTION_SPANS_MAX, 0, true);
 }
 
 /* A window may have a million traces: the list is bounded, `untold` counts the others. */
 TEST(test_many_traces)
 {
     const uint64_t spans = SELECTION_LISTED_MAX / SELECTION_FOUND_MAX;
-    struct selection *selection = selection_all(0, 0, "x");
-    json_t *found;
 
+    want_all();
     for (uint64_t id = 1; id <= spans + 1; id++) {
         for (uint64_t trace = 1; trace <= SELECTION_FOUND_MAX + 10; trace++)
-            note(selection, 0, trace, id, 0);
+            note(0, trace, id, 0);
     }
     found = selection_found(selection);
     CHECK(json_array_size(json_object_get(found, "traces")) == SELECTION_FOUND_MAX);
     CHECK(json_integer_value(json_object_get(found, "untold")) == 10);
-    check_trace(found, 0, (json_int_t)spans + 1, spans, 0, true);
-    json_decref(found);
-    selection_free(selection);
+    check_trace(0, (json_int_t)spans + 1, spans, 0, true);
 }
 
 /* The result does not list the traces beyond the limit: `untold` is their number. */
 TEST(test_untold_traces)
 {
-    struct selection *selection = selection_all(0, 0, "x");
-    json_t *found;
-
+    want_all();
     selection_tell_of(selection, 2);
     for (uint64_t trace = 1; trace <= 5; trace++)
-        note(selection, 0, trace, 1, 0);
+        note(0, trace, 1, 0);
     for (uint64_t trace = 5; trace >= 1; trace--)
-        note(selection, 0, trace, 2, 1);
+        note(0, trace, 2, 1);
     found = selection_found(selection);
     CHECK(json_array_size(json_object_get(found, "traces")) == 2);
     CHECK(json_integer_value(json_object_get(found, "untold")) == 3);
-    check_trace(found, 0, 2, 2, 0, false);
-    check_trace(found, 1, 2, 2, 0, false);
-    json_decref(found);
-    selection_free(selection);
+    check_trace(0, 2, 2, 0, false);
+    check_trace(1, 2, 2, 0, false);
 }
 
-CHECK_MAIN
+CHECK_MAIN_EACH(begin, end)

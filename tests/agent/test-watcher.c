@@ -139,7 +139,6 @@ TEST(test_fields)
                                            .dropped = 88};
     char longest[300];
 
-    begin();
     write_event(0, &event, "wr\x1b[31mite\x9f \xc3\xa4\xc2\x9b", "", "");
     expect("66:1 ", 0);
     CHECK(last.trace_id == 0x1111 && last.trace_id_high == 0x2222);
@@ -154,7 +153,6 @@ TEST(test_fields)
     write_event(1, &event, longest, longest, longest);
     expect("66:1 ", 0);
     CHECK(strlen(last.why) < sizeof(last.why) && strlen(last.why) >= sizeof(last.why) - 5);
-    end();
 }
 
 /* A program may write any time and duration. The span's start is still between the host's boot and
@@ -177,7 +175,6 @@ TEST(test_forged_times)
 /* The watcher gives each alarm once, even if numbers are not in order in the rings of two CPUs. */
 TEST(test_once)
 {
-    begin();
     expect("", 0);
     write_alarm(1, 10, 1, 1 * MS);
     write_alarm(0, 10, 2, 2 * MS);
@@ -191,13 +188,11 @@ TEST(test_once)
     write_alarm(1, 0, 1, 0); /* only reports alarms that the rule's cap suppressed */
     expect("10:4 0:1 ", 0);
     expect("", 0);
-    end();
 }
 
 /* An alarm that is missing at two looks is lost. No alarm is counted twice. */
 TEST(test_lost)
 {
-    begin();
     write_alarm(0, 10, 1, 1 * MS);
     write_alarm(0, 10, 5, 5 * MS);
     expect("10:1 10:5 ", 0);
@@ -207,13 +202,11 @@ TEST(test_lost)
     write_alarm(1, 10, 8, 8 * MS);
     expect("10:8 ", 0);
     expect("", 2);
-    end();
 }
 
 /* An alarm may reach a ring after a later alarm was read from another ring: it is not lost. */
 TEST(test_late)
 {
-    begin();
     write_alarm(0, 10, 1, 1 * MS);
     write_alarm(1, 10, 3, 3 * MS);
     expect("10:1 10:3 ", 0);
@@ -231,14 +224,12 @@ TEST(test_late)
     expect("10:8 ", 0);
     restart();
     expect("", 0);
-    end();
 }
 
 /* A repeated number is counted in place of a missing one: alarm 6 is not counted as lost, even
  * after a restart. */
 TEST(test_again)
 {
-    begin();
     write_alarm(0, 10, 1, 1 * MS);
     write_alarm(1, 10, 5, 5 * MS);
     expect("10:1 10:5 ", 0);
@@ -247,7 +238,6 @@ TEST(test_again)
     expect("10:7 10:7 10:7 ", 3);
     restart();
     expect("", 0);
-    end();
 }
 
 /* More alarms than rings can hold, many times: each alarm is given, or counted as lost. */
@@ -256,7 +246,6 @@ TEST(test_overwritten)
     uint64_t state = seed_begin(), lost = 0, found = 0;
     uint32_t written = 0;
 
-    begin();
     write_alarm(0, 20, ++written, 1 * MS);
     lost += look(NULL).lost;
     found += count;
@@ -278,13 +267,11 @@ TEST(test_overwritten)
     CHECK(found > 1000 && lost > 1000 && found + lost == written);
     printf("%u alarms: %llu given, %llu lost\n", written, (unsigned long long)found,
            (unsigned long long)lost);
-    end();
 }
 
 /* A restarted agent reads the rings again, and gives only new alarms. */
 TEST(test_restart)
 {
-    begin();
     for (uint32_t i = 1; i <= 9; i++)
         write_alarm(i & 1, 10, i, i * MS);
     look(NULL);
@@ -305,13 +292,11 @@ TEST(test_restart)
     restart();
     look(NULL);
     CHECK(count == 2 && look("").lost == 0);
-    end();
 }
 
 /* Memories are added and dropped between looks: no alarm is lost or given twice. */
 TEST(test_memories)
 {
-    begin();
     write_alarm(0, 10, 1, 1 * MS);
     other = writer_memory(0, WATCHER_CPUS, RING_BYTES_MIN);
     watcher_add(&watcher, &other, 1000, NULL);
@@ -325,7 +310,6 @@ TEST(test_memories)
     watcher_drop(&watcher, &other);
     written_memory = &memory;
     memory_close(&other);
-    memory_close(&memory);
 }
 
 /* When out of memory, the watcher counts the failure as the asker's. A later attempt gives the
@@ -334,7 +318,6 @@ TEST(test_no_memory)
 {
     struct asker asker = {.alarms = 0};
 
-    begin();
     other = writer_memory(0, WATCHER_CPUS, RING_BYTES_MIN);
     starve.fail_at = starve.count + 1;
     CHECK(!watcher_add(&watcher, &other, 1001, &asker));
@@ -351,13 +334,11 @@ TEST(test_no_memory)
     CHECK(asker.payer.held == 0);
     written_memory = &memory;
     memory_close(&other);
-    end();
 }
 
 /* Programs of two users with one pid have separate numbers, because a program can write any pid. */
 TEST(test_users)
 {
-    begin();
     other = writer_memory(0, WATCHER_CPUS, RING_BYTES_MIN);
     watcher_add(&watcher, &other, 1001, NULL);
     written_memory = &other;
@@ -371,7 +352,6 @@ TEST(test_users)
     expect("10:1 ", 0);
     watcher_drop(&watcher, &other);
     memory_close(&other);
-    end();
 }
 
 TEST(test_newer)
@@ -380,7 +360,6 @@ TEST(test_newer)
         .mark = BLKIN_SLOW_MARK + (UINT64_C(1) << 56), .pid = 5, .sequence = 1};
     struct watcher_counts counts;
 
-    begin();
     write_event(0, &event, "a", "b", "c");
     counts = look("");
     CHECK(counts.newer == 1 && counts.lost == 0);
@@ -388,7 +367,6 @@ TEST(test_newer)
     event.mark = BLKIN_SLOW_MARK ^ 1; /* not the mark of libblkin */
     write_event(0, &event, "a", "b", "c");
     CHECK(look("").newer == 0);
-    end();
 }
 
 /* The watcher skips damaged records, and records of other events. A damaged alarm counts as lost.
@@ -399,7 +377,6 @@ TEST(test_scribbled)
     char bytes[200];
     uint64_t at;
 
-    begin();
     writer = writer_of(0);
     write_alarm(0, 10, 1, 1 * MS);
     expect("10:1 ", 0);
@@ -419,7 +396,6 @@ TEST(test_scribbled)
     look("");
     write_alarm(1, 10, 4, 4 * MS);
     expect("10:4 ", 0);
-    end();
 }
 
-CHECK_MAIN
+CHECK_MAIN_EACH(begin, end)

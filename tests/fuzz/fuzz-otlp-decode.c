@@ -9,7 +9,7 @@
 #include "fuzz.h"
 
 #include "tools/otlp/otlp_decode.h"
-#include "tools/otlp/otlp_fields.h"
+#include "tools/otlp/otlp_value.h"
 #include "babeltrace-plugin/encode/protobuf.h"
 #include "babeltrace-plugin/encode/encoder.h"
 

@@ -28,6 +28,8 @@
 #define MUTATIONS   400
 
 static char root[PATH_MAX];
+static struct host_config config; /* of the current test */
+static struct host_reader *host;
 
 /* ---- the folder */
 
@@ -165,7 +167,7 @@ static inline void see(void *context, const struct host_sample *sample)
     memcpy(one->values, sample->values, sample->count * sizeof(*sample->values));
 }
 
-static inline void sample(struct host_reader *host)
+static inline void sample(void)
 {
     seen_count = 0;
     host_sample_all(host, see, NULL);
@@ -200,23 +202,33 @@ static inline size_t count_of(const char *group)
     return count;
 }
 
-static inline struct host_config config_of(void)
+static inline void reset_config(void)
 {
-    struct host_config config;
-
     host_config_default(&config);
     config.root = root;
-    return config;
 }
 
-static inline struct host_reader *open_host(const struct host_config *config)
+static inline void begin_test(void)
+{
+    put_host();
+    reset_config();
+}
+
+/* Opens a reader for `config`, in place of the last one. */
+static inline void open_host(void)
 {
     struct error error = {""};
-    struct host_reader *const host = host_open(config, &error);
 
+    host_close(host);
+    host = host_open(&config, &error);
     CHECK_TEXT(error.text, "");
     CHECK(host != NULL);
-    return host;
+}
+
+static inline void open_and_sample(void)
+{
+    open_host();
+    sample();
 }
 
 static inline void put_group(const char *path, unsigned cpu)
@@ -237,8 +249,15 @@ static inline void make_folder(void)
         perror(root);
         exit(1);
     }
+    check_before = begin_test;
 }
 
-#define CHECK_MAIN_IN_FOLDER CHECK_MAIN_WITH(make_folder(), remove_tree(""))
+static inline void remove_folder(void)
+{
+    host_close(host);
+    remove_tree("");
+}
+
+#define CHECK_MAIN_IN_FOLDER CHECK_MAIN_WITH(make_folder(), remove_folder())
 
 #endif

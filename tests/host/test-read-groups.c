@@ -11,10 +11,6 @@
 
 TEST(test_cgroups)
 {
-    struct host_config config = config_of();
-    struct host_reader *host;
-
-    put_host();
     put_group("system.slice", 1);
     put_group("system.slice/redis.service", 2);
     put_group("system.slice/nginx.service", 3);
@@ -28,8 +24,7 @@ TEST(test_cgroups)
     put_file("sys/fs/cgroup/system.slice/redis.service/memory.pressure",
              "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.00 total=8\n");
     config.wanted[HOST_CGROUP].instances = "/system.slice/*,unit:app.service,!*/nginx.service";
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(count_of("cgroup") == 2);
     CHECK(value("cgroup", "system.slice/redis.service", "cgroup.cpu.time.user") == 2000);
     CHECK(value("cgroup", "system.slice/redis.service", "cgroup.cpu.throttled") == 5000);
@@ -41,7 +36,6 @@ TEST(test_cgroups)
     CHECK(value("cgroup", "system.slice/redis.service", "cgroup.pressure.cpu.some") == UINT64_MAX);
     CHECK(value("cgroup", "user.slice/a/b/app.service", "cgroup.cpu.time.user") == 5000);
     CHECK(value("cgroup", "user.slice/a/b/app.service", "cgroup.memory.usage") == UINT64_MAX);
-    host_close(host);
 }
 
 /* Version 1 has the same path in a tree for each controller. */
@@ -87,10 +81,6 @@ static void check_group_v1(const char *path)
 
 TEST(test_cgroups_v1)
 {
-    struct host_config config = config_of();
-    struct host_reader *host;
-
-    put_host();
     put_group_v1("docker/abc");
     put_file("sys/fs/cgroup/memory/docker/slim/memory.usage_in_bytes", "1\n");
     put_file("sys/fs/cgroup/blkio/docker/slim/blkio.throttle.io_service_bytes_recursive",
@@ -99,8 +89,7 @@ TEST(test_cgroups_v1)
     put_file("sys/fs/cgroup/systemd/system.slice/redis.service/cgroup.procs", "10\n");
     config.wanted[HOST_CGROUP].instances = "docker/*,cpu*";
     config.wanted[HOST_PROCESS].instances = "unit:redis.service";
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(count_of("cgroup") == 2); /* each once, and a tree is no group */
     check_group_v1("docker/abc");
     CHECK(value("cgroup", "docker/abc", "cgroup.pressure.cpu.some") == UINT64_MAX);
@@ -109,21 +98,18 @@ TEST(test_cgroups_v1)
     CHECK(value("cgroup", "docker/slim", "cgroup.disk.io.read") == UINT64_MAX); /* not counted */
     CHECK(find("process", "redis-server[10]"));
     CHECK(host_counts(host).not_understood == 0);
-    host_close(host);
 
     /* both versions: controllers that version 1 lacks are in version 2 */
     put_group("unified/docker/abc", 1);
     put_file("sys/fs/cgroup/unified/docker/abc/cpu.pressure", "some avg10=0.00 total=9\n");
     put_group("unified/docker/new", 2);
     put_file("sys/fs/cgroup/unified/docker/new/io.stat", "%s", "");
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(count_of("cgroup") == 3);
     check_group_v1("docker/abc");
     CHECK(value("cgroup", "docker/abc", "cgroup.pressure.cpu.some") == 9000);
     CHECK(value("cgroup", "docker/new", "cgroup.cpu.time.user") == 2000);
     CHECK(value("cgroup", "docker/new", "cgroup.disk.io.read") == 0); /* no operation yet */
-    host_close(host);
 
     /* version 2 alone: groups may have any name */
     put_host();
@@ -131,12 +117,10 @@ TEST(test_cgroups_v1)
     put_group("memory", 3);
     put_group("unified", 4);
     config.wanted[HOST_CGROUP].instances = "*";
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(count_of("cgroup") == 2);
     CHECK(value("cgroup", "memory", "cgroup.cpu.time.user") == 3000);
     CHECK(value("cgroup", "unified", "cgroup.cpu.time.user") == 4000);
-    host_close(host);
 }
 
 /* ---- the kernel's own groups: one of ours in each tree that lets us */
@@ -199,9 +183,7 @@ static uint64_t compute(uint64_t ns)
 
 TEST(test_real_cgroup)
 {
-    struct host_config config = config_of();
     char path[PATH_MAX], name[64];
-    struct host_reader *host;
     uint64_t user, system, all;
 
     if (!make_groups()) {
@@ -212,8 +194,7 @@ TEST(test_real_cgroup)
     (void)snprintf(name, sizeof(name), "blkin-test-%d", (int)getpid());
     config.root = NULL;
     config.wanted[HOST_CGROUP].instances = name;
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     user = value("cgroup", name, "cgroup.cpu.time.user");
     system = value("cgroup", name, "cgroup.cpu.time.system");
     /* without the time before it joined; version 1 has ticks */
@@ -225,9 +206,8 @@ TEST(test_real_cgroup)
              rmdir(path) != 0 && errno == EBUSY && wait_up_to(PATIENCE_MS, &end_ms);)
             continue;
     }
-    sample(host);
+    sample();
     CHECK(count_of("cgroup") == 0 && host_counts(host).ended == 1);
-    host_close(host);
 }
 
 CHECK_MAIN_IN_FOLDER

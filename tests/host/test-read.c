@@ -8,12 +8,7 @@
 
 TEST(test_values)
 {
-    const struct host_config config = config_of();
-    struct host_reader *host;
-
-    put_host();
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(value("cpu", "", "system.cpu.time.user") == 1000 * NS_PER_MS);
     CHECK(value("cpu", "", "system.cpu.time.iowait") == 500 * NS_PER_MS);
     CHECK(value("cpu", "", "system.cpu.time.steal") == 80 * NS_PER_MS);
@@ -62,53 +57,43 @@ TEST(test_values)
              "%080d\npswpin 111111111111\npswpout 12\nallocstall_dma 1\n"
              "pgmajfault 13\noom_kill 2\n",
              0);
-    sample(host);
+    sample();
     CHECK(value("tcp", "", "system.network.tcp.segments.retransmit") == 28);
     CHECK(value("memory", "", "system.paging.operations.in") == 111111111111);
     CHECK(value("memory", "", "system.linux.memory.oom_kills") == 2);
-    host_close(host);
 }
 
 TEST(test_each_cpu)
 {
-    struct host_config config = config_of();
-    struct host_reader *host;
-
-    put_host();
     config.wanted[HOST_CPU].instances = "each";
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(count_of("cpu") == 3);
     CHECK(value("cpu", "cpu1", "system.cpu.time.user") == 400 * NS_PER_MS);
     /* as the kernel's do: a small step back is no restart of a counter; one CPU goes */
     put_file("proc/stat", "cpu  100 20 30 4001 49 6 7 8\ncpu0 60 10 20 2000 29 3 4 5\n");
-    sample(host);
+    sample();
     CHECK(count_of("cpu") == 2);
     CHECK(value("cpu", "", "system.cpu.time.iowait") == 500 * NS_PER_MS);
     CHECK(value("cpu", "", "system.cpu.time.idle") == 40010 * NS_PER_MS);
     CHECK(host_counts(host).ended == 1);
-    host_close(host);
 }
 
 TEST(test_disks_come_and_go)
 {
-    struct host_config config = config_of();
-    struct host_reader *host;
     uint64_t generation;
     uint32_t slot;
 
-    put_host();
     config.wanted[HOST_DISK].instances = "!loop*,!*1";
-    host = open_host(&config);
+    open_host();
     put_file("proc/diskstats", "8 0 sda 1 0 0 0 0 0 0 0 0 0 0\n8 1 sda1 1 0 0 0 0 0 0 0 0 0 0\n"
                                "8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n7 0 loop0 1 0 0 0 0 0 0 0 0 0 0\n");
-    sample(host);
+    sample();
     CHECK(count_of("disk") == 2 && find("disk", "sda") && find("disk", "sdb"));
     slot = find("disk", "sda")->slot;
     generation = find("disk", "sda")->generation;
 
     put_file("proc/diskstats", "8 16 sdb 5 0 0 0 0 0 0 0 0 0 0\n8 32 sdc 6 0 0 0 0 0 0 0 0 0 0\n");
-    sample(host);
+    sample();
     CHECK(count_of("disk") == 2);
     CHECK(value("disk", "sdb", "system.disk.operations.read") == 5);
     CHECK(host_counts(host).ended == 1);
@@ -116,62 +101,50 @@ TEST(test_disks_come_and_go)
     /* in another order, and the first disk again: that is another disk */
     put_file("proc/diskstats", "8 32 sdc 7 0 0 0 0 0 0 0 0 0 0\n8 0 sda 8 0 0 0 0 0 0 0 0 0 0\n"
                                "8 16 sdb 9 0 0 0 0 0 0 0 0 0 0\n8 16 sdb 9 0 0 0 0 0 0 0 0 0 0\n");
-    sample(host);
+    sample();
     CHECK(count_of("disk") == 3);
     CHECK(value("disk", "sda", "system.disk.operations.read") == 8);
     CHECK(value("disk", "sdc", "system.disk.operations.read") == 7);
     CHECK(find("disk", "sda") &&
           (find("disk", "sda")->slot != slot || find("disk", "sda")->generation != generation));
     CHECK(host_counts(host).not_understood == 1); /* the same name twice */
-    host_close(host);
 }
 
 /* A name of each possible disk. */
 TEST(test_many_disks)
 {
-    struct host_config config = config_of();
     static char lines[400 * 64];
-    struct host_reader *host;
     size_t length = 0;
 
-    put_host();
     for (int i = 0; i < 400; i++)
         length += (size_t)snprintf(lines + length, sizeof(lines) - length,
                                    "8 %d sd%d %d 0 0 0 0 0 0 0 0 0 0\n", i, i, i + 1);
     put_file("proc/diskstats", "%s", lines);
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(count_of("disk") == 256);
     CHECK(value("disk", "sd255", "system.disk.operations.read") == 256);
     CHECK(host_counts(host).no_room == 400 - 256);
-    host_close(host);
 
     config.wanted[HOST_DISK].instances = "sd399";
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(count_of("disk") == 1 && value("disk", "sd399", "system.disk.operations.read") == 400);
     CHECK(host_counts(host).no_room == 0);
-    host_close(host);
 }
 
 /* The kernel gives the lowest 32 bits of times. */
 TEST(test_wrap)
 {
-    const struct host_config config = config_of();
-    struct host_reader *host;
-
-    put_host();
-    host = open_host(&config);
+    open_host();
     put_file("proc/diskstats", "8 0 sda 10 0 80 4294967000 20 0 160 5 0 4294967290 100\n");
-    sample(host);
+    sample();
     put_file("proc/diskstats", "8 0 sda 11 0 88 4 21 0 168 6 0 10 4294967295\n");
-    sample(host);
+    sample();
     CHECK(value("disk", "sda", "system.disk.operation_time.read") ==
           (UINT64_C(4294967296) + 4) * NS_PER_MS);
     CHECK(value("disk", "sda", "system.disk.io_time") == (UINT64_C(4294967296) + 10) * NS_PER_MS);
     CHECK(value("disk", "sda", "system.disk.operation_time.write") == 6 * NS_PER_MS);
     put_file("proc/diskstats", "8 0 sda 12 0 88 2 22 0 168 6 0 5 4\n");
-    sample(host);
+    sample();
     /* a small step back is no wrap */
     CHECK(value("disk", "sda", "system.disk.operation_time.read") ==
           (UINT64_C(4294967296) + 2) * NS_PER_MS);
@@ -179,44 +152,34 @@ TEST(test_wrap)
           (UINT64_C(4294967296) + 4) * NS_PER_MS);
     /* another disk of this name: its operations are fewer */
     put_file("proc/diskstats", "8 0 sda 1 0 8 7 0 0 0 0 0 8 9\n");
-    sample(host);
+    sample();
     CHECK(value("disk", "sda", "system.disk.operation_time.read") == 7 * NS_PER_MS);
     CHECK(value("disk", "sda", "system.disk.io_time") == 8 * NS_PER_MS);
     /* the maximum, and more than that */
     put_file("proc/diskstats", "8 0 sda 18446744073709551615 0 18446744073709551615 1 1 0 0 0 0 8 "
                                "9\n8 1 sda1 18446744073709551616 0 1 1 1 0 0 0 0 8 9\n");
-    sample(host);
+    sample();
     CHECK(value("disk", "sda", "system.disk.operations.read") == UINT64_MAX);
     CHECK(find("disk", "sda") && !find("disk", "sda1"));
     CHECK(host_counts(host).not_understood == 1);
-    host_close(host);
 }
 
 TEST(test_without_pressure)
 {
-    const struct host_config config = config_of();
-    struct host_reader *host;
-
-    put_host();
     remove_tree("proc/pressure");
     remove_tree("proc/vmstat");
     remove_tree("proc/net");
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(!find("pressure", "") && !find("tcp", "") && count_of("network") == 0);
     CHECK(find("cpu", "") && count_of("disk") == 2);
     CHECK(value("memory", "", "system.memory.limit") == 1000 * 1024);
     CHECK(value("memory", "", "system.paging.operations.in") == UINT64_MAX);
-    host_close(host);
 }
 
 TEST(test_odd_names)
 {
-    struct host_config config = config_of();
-    struct host_reader *host;
     char name[400];
 
-    put_host();
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     put_file("proc/diskstats",
@@ -234,8 +197,7 @@ TEST(test_odd_names)
     put_file("proc/99999999999999999999/stat", "1 (a) S");
     put_file("proc/0/stat", "0 (zero) S");
     config.wanted[HOST_PROCESS].instances = "*";
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(value("disk", "\xff\x1b[31m\xc3", "system.disk.operations.read") == 1);
     CHECK(value("disk", "cciss/c0d0", "system.disk.operations.read") == 2);
     CHECK(count_of("disk") == 2 && host_counts(host).no_room == 1);
@@ -247,15 +209,10 @@ TEST(test_odd_names)
     CHECK(value("process", "new\nline \xfe\x1b[11]", "process.cpu.time.user") == 300 * NS_PER_MS);
     CHECK(value("process", "[12]", "process.disk.io.write") == 8192);
     CHECK(count_of("process") == 3);
-    host_close(host);
 }
 
 TEST(test_processes)
 {
-    struct host_config config = config_of();
-    struct host_reader *host;
-
-    put_host();
     put_process(10, "redis-server");
     put_process(11, "a-very-long-nam"); /* the kernel's name is cut */
     put_process(12, "postgres");
@@ -266,8 +223,7 @@ TEST(test_processes)
     put_file("sys/fs/cgroup/system.slice/nginx.service/worker/cgroup.procs", "12\n999\nx\n");
     config.wanted[HOST_PROCESS].instances =
         "redis*, a-very-long-name-of-a-command ,pid:13,unit:nginx.service,pid:4000000";
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(count_of("process") == 5);
     CHECK(find("process", "redis-server[10]") && find("process", "a-very-long-nam[11]"));
     CHECK(find("process", "postgres[12]") && find("process", "postgres[13]"));
@@ -279,15 +235,10 @@ TEST(test_processes)
     CHECK(value("process", "nginx[14]", "process.paging.faults.major") == 5);
     CHECK(value("process", "nginx[14]", "process.unix.file_descriptor.count") == 3);
     CHECK(value("process", "nginx[14]", "process.io.calls.write") == 4);
-    host_close(host);
 }
 
 TEST(test_many_processes)
 {
-    struct host_config config = config_of();
-    struct host_reader *host;
-
-    put_host();
     for (unsigned pid = 1; pid < FOLDER_MANY; pid++) {
         char path[64];
 
@@ -296,26 +247,20 @@ TEST(test_many_processes)
     }
     put_process(FOLDER_MANY, "wanted");
     config.wanted[HOST_PROCESS].instances = "wanted";
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(count_of("process") == 1 && find("process", "wanted[5000]"));
     CHECK(host_counts(host).no_room == 0);
-    host_close(host);
 
     config.wanted[HOST_PROCESS].instances = "*";
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(count_of("process") <= 128);
     CHECK(host_counts(host).no_room == FOLDER_MANY - 128);
-    host_close(host);
 }
 
 /* Real processes: files of the dead cannot be read. */
 TEST(test_dying_process)
 {
-    struct host_config config = config_of();
     int pipes[2];
-    struct host_reader *host;
     char pid[32];
     char name[64];
     pid_t child;
@@ -335,32 +280,27 @@ TEST(test_dying_process)
     (void)snprintf(pid, sizeof(pid), "pid:%d", child);
     (void)snprintf(name, sizeof(name), "bk) R 9\n\xff([%d]", child);
     config.wanted[HOST_PROCESS].instances = pid;
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(value("process", name, "process.thread.count") == 1);
     CHECK(value("process", name, "process.unix.file_descriptor.count") >= 4);
     CHECK(value("process", name, "process.memory.usage") > 0);
     CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
-    sample(host);
+    sample();
     CHECK(count_of("process") == 0 && find("cpu", ""));
     CHECK(host_counts(host).ended == 1 && host_counts(host).unreadable == 0);
-    host_close(host);
     close(pipes[0]);
     close(pipes[1]);
 }
 
 TEST(test_times)
 {
-    struct host_config config = config_of();
-    struct host_reader *host;
     uint64_t first;
 
-    put_host();
     for (int kind = 0; kind < HOST_KINDS; kind++)
         config.wanted[kind].period_ms = 0;
     config.wanted[HOST_CPU].period_ms = 100;
     config.wanted[HOST_DISK].period_ms = 1000;
-    host = open_host(&config);
+    open_host();
     first = host_next(host);
     CHECK(first % (100 * NS_PER_MS) == 0);
     seen_count = 0;
@@ -376,7 +316,6 @@ TEST(test_times)
     host_sample(host, first + 2399 * NS_PER_MS, see, NULL);
     CHECK(count_of("cpu") == 1 && host_counts(host).skipped == 3);
     CHECK(host_next(host) == first + 2400 * NS_PER_MS);
-    host_close(host);
 }
 
 TEST(test_configuration)
@@ -396,17 +335,16 @@ TEST(test_configuration)
         {HOST_PROCESS, 1000, "pid:x",
          "process: expected pid:NUMBER of 1 to 4194304, got \"pid:x\""},
     };
-    struct host_config config;
     struct error error;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        config = config_of();
+        reset_config();
         config.wanted[bad[i].kind].period_ms = bad[i].period_ms;
         config.wanted[bad[i].kind].instances = bad[i].instances;
         CHECK(host_open(&config, &error) == NULL);
         CHECK_TEXT(error.text, bad[i].says);
     }
-    config = config_of();
+    reset_config();
     config.root = "/dev/null/nowhere";
     CHECK(host_open(&config, &error) == NULL);
     CHECK_TEXT(error.text, "/dev/null/nowhere: expected a folder with proc in it: Not a directory");
@@ -426,7 +364,6 @@ TEST(test_broken)
                                         "proc/10/stat",
                                         "proc/10/io",
                                         "sys/fs/cgroup/a/cpu.stat"};
-    struct host_config config = config_of();
     static char bytes[4096];
     char path[PATH_MAX + 64];
 
@@ -437,7 +374,6 @@ TEST(test_broken)
     srand(1);
     for (int turn = 0; turn < MUTATIONS; turn++) {
         const char *const name = files[rand() % (int)(sizeof(files) / sizeof(files[0]))];
-        struct host_reader *host;
         size_t length;
         FILE *file;
 
@@ -451,31 +387,26 @@ TEST(test_broken)
         length = file ? fread(bytes, 1, sizeof(bytes) - 1, file) : 0;
         if (file)
             (void)fclose(file);
-        host = open_host(&config);
-        sample(host);
+        open_and_sample();
         for (int i = 0; i < 4 && length > 0; i++)
             bytes[(size_t)rand() % length] = "\n :()=9-\xff"[rand() % 9];
         if (rand() % 4 == 0)
             length = (size_t)rand() % (length + 1);
         file = fopen(path, "w");
         CHECK(file && fwrite(bytes, 1, length, file) == length && fclose(file) == 0);
-        sample(host); /* see() checks each */
-        host_close(host);
+        sample(); /* see() checks each */
     }
 }
 
 /* A long line of nonsense is left out, and the next line is read; a file without an end ends. */
 TEST(test_long_lines)
 {
-    const struct host_config config = config_of();
     /* the end of the line looks like a line */
     static const char rest[] = "8 9 sdz 1 0 0 0 0 0 0 0 0 0 0";
     const size_t length = 1 << 17;
     char *const line = malloc(length + sizeof(rest));
     char path[PATH_MAX + 64];
-    struct host_reader *host;
 
-    put_host();
     CHECK(line != NULL);
     memset(line, '7', length);
     memcpy(line + length, rest, sizeof(rest));
@@ -487,14 +418,12 @@ TEST(test_long_lines)
     CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
     (void)snprintf(path, sizeof(path), "%s/proc/loadavg", root);
     CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
-    host = open_host(&config);
-    sample(host);
+    open_and_sample();
     CHECK(value("disk", "sda", "system.disk.operations.read") == 1);
     CHECK(value("disk", "sdb", "system.disk.operations.read") == 2);
     CHECK(!find("disk", "sdz"));
     CHECK(count_of("network") == 0 && !find("tcp", ""));
     CHECK(host_counts(host).not_understood >= 2 && host_counts(host).unreadable >= 1);
-    host_close(host);
     free(line);
 }
 

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 #include "tools/otlp/otlp_decode.h"
-#include "tools/otlp/otlp_fields.h"
+#include "tools/otlp/otlp_value.h"
 #include "babeltrace-plugin/encode/encoder.h"
 
 #include <stdio.h>

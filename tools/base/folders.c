@@ -79,16 +79,14 @@ bool file_write(const char *path, const char *text, size_t length, bool syncs, s
     return is_written;
 }
 
-bool file_sync(const char *path, struct error *error)
+void file_sync(const char *path, struct error *error)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    const bool is_synced = fd >= 0 && fsync(fd) == 0 && file_store_name(path);
 
-    if (!is_synced)
+    if (fd < 0 || fsync(fd) != 0 || !file_store_name(path))
         error_set(error, "cannot write %s: %s", path, strerror(errno));
     if (fd >= 0)
         (void)close(fd);
-    return is_synced;
 }
 
 /* Makes a folder and its parents with mode 0700. Returns false with errno set. */

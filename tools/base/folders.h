@@ -25,9 +25,9 @@ time_t tree_changed(const char *path);
 void tree_remove(const char *path);
 
 /* Replaces a file atomically. syncs: also for a power cut; if not, file_sync() does that later.
- * Returns false with error set. */
+ * Returns false with error set; file_sync() only sets the error. */
 bool file_write(const char *path, const char *text, size_t length, bool syncs, struct error *error);
-bool file_sync(const char *path, struct error *error);
+void file_sync(const char *path, struct error *error);
 
 /* Makes the folder of a service's sockets, and its parents. Every user may read its parent, if this
  * function makes it: programs read the sampling rules there. Returns false with errno set. */

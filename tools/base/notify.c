@@ -5,6 +5,7 @@
  */
 #include "notify.h"
 
+#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Returns -1 with errno set if nobody listens there. */
@@ -66,11 +66,7 @@ void notify(const char *format, ...)
 
 void notify_reloading(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64,
-           (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_ns() / 1000);
 }
 
 void notify_reloaded(enum message_id id, const char *result)

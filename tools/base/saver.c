@@ -83,7 +83,7 @@ static void saver_sync(struct error *error)
 {
     sync_due_ms = CLOCK_NEVER;
     while (unsynced_count)
-        (void)file_sync(unsynced[--unsynced_count], error);
+        file_sync(unsynced[--unsynced_count], error);
 }
 
 static bool save_run(const struct save *save, struct error *error)

@@ -5,7 +5,6 @@
 #ifndef BLKIN_TOOLS_GRAPH_H
 #define BLKIN_TOOLS_GRAPH_H
 
-#include "tools/trace/figures.h"
 #include "tools/trace/summary.h"
 
 #include <stdbool.h>

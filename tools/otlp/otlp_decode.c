@@ -7,8 +7,6 @@
  */
 #include "otlp_decode.h"
 
-#include "otlp_value.h"
-
 /* OTLP's kinds begin with 1, and their order is not that of enum span_kind. */
 static inline enum span_kind kind_of(uint64_t value)
 {

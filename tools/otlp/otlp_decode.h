@@ -10,7 +10,7 @@
 #define BLKIN_TOOLS_OTLP_DECODE_H
 
 #include "babeltrace-plugin/spans/span.h"
-#include "otlp_fields.h"
+#include "otlp_value.h"
 
 /* The resource and the scope of spans. Texts point into the request. A message is without the tag
  * and the length before it; a missing message is empty. */

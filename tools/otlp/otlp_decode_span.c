@@ -6,7 +6,6 @@
 #include "otlp_decode.h"
 
 #include "babeltrace-plugin/encode/encoder.h"
-#include "otlp_value.h"
 #include "otlp_write.h"
 
 #include <arpa/inet.h>

@@ -4,8 +4,6 @@
  */
 #include "parts.h"
 
-#include "tools/trace/figures.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "tools/base/commands.h"
 #include "tools/base/output.h"
 #include "tools/base/text.h"
-#include "tools/trace/figures.h"
 #include "tools/trace/options.h"
 
 #include <getopt.h>

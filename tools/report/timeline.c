@@ -10,7 +10,6 @@
 #include "parts.h"
 
 #include "tools/base/text.h"
-#include "tools/trace/figures.h"
 #include "tools/trace/traces.h"
 
 #include <stdlib.h>

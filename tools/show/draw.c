@@ -6,7 +6,7 @@
 #include "show.h"
 
 #include "tools/base/text.h"
-#include "tools/trace/figures.h"
+#include "tools/trace/summary.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "babeltrace-plugin/base/date.h"
 #include "tools/base/totals.h"
 #include "tools/base/text.h"
-#include "tools/trace/figures.h"
 
 #include <inttypes.h>
 #include <math.h>
