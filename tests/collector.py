@@ -31,12 +31,21 @@ from server import Server  # noqa: E402
 
 
 def append_to(path):
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+
+
+def drop_cut_line(file):
+    """A kill may cut a line off, whose batch was not answered."""
+    kept = os.lseek(file, 0, os.SEEK_END)
+    while kept and os.pread(file, 1, kept - 1) != b"\n":
+        kept -= 1
+    os.ftruncate(file, kept)
 
 
 class Lines:
     def __init__(self, path, is_whole):
         self.file, self.is_whole = append_to(path), is_whole
+        drop_cut_line(self.file)
 
     def take(self, spans):
         lines = spans if self.is_whole else [

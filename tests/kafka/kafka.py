@@ -284,10 +284,23 @@ def await_partitions(broker, topic, partitions):
 
 
 def create(broker, topic, partitions=1, **settings):
-    made = RD.NewTopic_new(topic.encode(), partitions, 1, None, 0)
-    for name, value in settings.items():
-        check(RD.NewTopic_set_config(made, name.replace("_", ".").encode(), str(value).encode()), name)
-    administer(broker, "CreateTopics", made, "NewTopic")
+    problems = []
+
+    def is_made():
+        made = RD.NewTopic_new(topic.encode(), partitions, 1, None, 0)
+        for name, value in settings.items():
+            check(RD.NewTopic_set_config(made, name.replace("_", ".").encode(), str(value).encode()), name)
+        try:
+            administer(broker, "CreateTopics", made, "NewTopic")
+        except Failed as failed:
+            problems.append(str(failed))
+            if "already exists" in problems[-1] and len(problems) > 1:
+                return True  # an earlier request did it, without an answer in time
+            if not any(words in problems[-1] for words in ("replication factor", "Timed out", "no answer")):
+                raise
+            return False  # the broker has just started, or stands still
+        return True
+    wait_until(is_made, lambda: f"{topic} is made: {problems[-1]}", every_s=0.2, fails=Failed)
     await_partitions(broker, topic, partitions)
 
 

@@ -17,7 +17,7 @@ import time
 import urllib.request
 
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
-sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
+sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel", SRC + "/tests/plugin"]
 import otlp  # noqa: E402
 from common import PATIENCE, free_port, otelcol_config, wait_until  # noqa: E402
 

@@ -67,6 +67,8 @@ def faults(status, said, spans, whole=None):
             yield "it does not say that there was no memory"
     if not account:
         return
+    if re.search(r" [1-9]\d* (?:held|waiting)\b", said):
+        yield "spans are still held"
     for total, parts in account:
         if total != sum(parts):
             yield f"{total} is not the sum of {parts}"
@@ -81,12 +83,15 @@ def faults(status, said, spans, whole=None):
 def check_sums(trace, what, parameters):
     """Undelivered spans are left out, and counted."""
     found = []
-    fail_at, said = 0, ""
-    while ", 0 failed," not in said:
-        fail_at += 1
-        status, said, spans = run(trace, fail_at, fail_at % 2 == 0, parameters=parameters)
-        found += [f"{trace}: {what}: allocation {fail_at}: {fault}\n{said}" for fault in faults(status, said, spans)]
+    for and_after in (False, True):
+        fail_at, said = 0, ""
+        while ", 0 failed," not in said:
+            fail_at += 1
+            status, said, spans = run(trace, fail_at, and_after, parameters=parameters)
+            found += [f"{trace}: {what}: allocation {fail_at}: {fault}\n{said}" for fault in faults(status, said, spans)]
     print(f"{trace}: {what}: {fail_at - 1} allocations")
+    if what == "rules" and "3 joined" not in said:
+        found.append(f"nothing is joined\n{said}")
     return found
 
 
@@ -99,7 +104,7 @@ def check_tail(trace):
 
 
 def check_rules():
-    """Spans of other programs' events, with lookups, stages and all tags."""
+    """Spans of other programs' events, with lookups, stages and all tags, and halves that are joined."""
     fields = {"k": Integer(64), "s": String()}
     trace = Trace(hostname="h", context={"vpid": Integer(32, True), "vtid": Integer(32, True)})
     for name in ("t:name", "t:begin", "t:end"):
@@ -111,7 +116,9 @@ def check_rules():
     with open(OUTPUT + ".rules", "w") as file:
         file.write("[lookup n]\nevent = t:name\nkey = k\nvalue = s\n"
                    "[span {n(k)} {s}]\nbegin = t:begin\nat = t:end as stage\nend = t:end\nkey = k\ntags = all\n"
-                   "parent = thread\n[span stack]\nbegin = t:begin\nend = t:end\nparent = thread\n")
+                   "parent = thread\n[span stack]\nbegin = t:begin\nend = t:end\nparent = thread\n"
+                   "[span call]\nbegin = t:begin\nend = t:end\nkey = k\nkind = client\njoin = k\n"
+                   "[span serve]\nbegin = t:begin\nend = t:end\nkey = k\nkind = server\njoin = k\n")
     found = check_sums(OUTPUT + ".trace", "rules", f',rules="{OUTPUT}.rules",rules-report="/dev/null"')
     os.remove(OUTPUT + ".rules")
     shutil.rmtree(OUTPUT + ".trace")

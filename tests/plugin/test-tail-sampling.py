@@ -148,16 +148,6 @@ class Tail(unittest.TestCase):
         self.assertEqual((counters["spans_held"], counters["traces_early"], counters["spans_late"]), (0, 0, 0))
         self.assertIn(f"{all_spans - kept} sampled out", said)
 
-    def test_off(self):
-        """Without the parameter there is no sampling, and the account has no part about sampling."""
-        self.recording.request(1)
-        self.recording.write()
-        said = self.start().end().said
-        self.assertEqual(len(self.spans()), 3)
-        for word in ("sampled out", "held", "kept", "spans late"):
-            self.assertNotIn(word, said)
-        self.assertFalse(any("blkin.sampled" in span["tags"] for span in self.spans()))
-
     def test_late(self):
         """A span that comes when its trace is decided follows the decision."""
         for i in range(200):
