@@ -275,7 +275,8 @@ class Receive(unittest.TestCase):
                     connection.putheader("Content-Type", "application/x-protobuf")
                     connection.putheader("Content-Length", str(len(large)))
                     connection.endheaders(large[:-1])
-                wait_until(lambda: agent.ask()["otlp"]["counts"]["bytes"] >= rounds * 2 * (len(large) - 1), "the bodies come")
+                wait_until(lambda: agent.ask()["otlp"]["counts"]["bytes"] >= rounds * 2 * (len(large) - 1),
+                           "the bodies come")
                 for connection in connections:
                     connection.send(large[-1:])
                 seen = agent.ask()["otlp"]["counts"]["spans_in"] % 110001 > 0
