@@ -57,6 +57,16 @@ family() {
     done
 }
 
+# Prints the CPU time in ms of the agents with their children.
+agents_cpu_ms() {
+    local name pid
+    for name in "${!private_pid[@]}"; do
+        [[ $name != agent-* ]] || family "${private_pid[$name]}"
+    done | while read -r pid; do
+        awk '{ sub(/.*\) /, ""); print $12 + $13 + $14 + $15 }' "/proc/$pid/stat" 2>/dev/null
+    done | awk -v hz="$(getconf CLK_TCK)" '{ ticks += $1 } END { printf "%d\n", ticks * 1000 / hz }'
+}
+
 # sample FILE: appends a line: KiB of memory of the agents with their children, without the shared rings.
 sample() {
     local name kib=0 pid size
@@ -152,7 +162,7 @@ start_zipkin_behind() {
 
 # One request in 10,000 is slow; no other request may be sent.
 run_planted() {
-    local seconds=$((planted * 10000 / rate)) result retrieved
+    local seconds=$((planted * 10000 / rate)) result retrieved cpu
     start_all
     start_zipkin_behind
     start_agents
@@ -160,7 +170,9 @@ run_planted() {
     mkdir -p "$WORK/load"
     start_part retrieve "$PYTHON" "$hosts_parts/retrieve.py" "$ZIPKIN_URL" "$WORK/load" "$HOSTS" \
         $((seconds + 300))
+    cpu=$(agents_cpu_ms)
     run_loads "$WORK/samples"
+    cpu=$(($(agents_cpu_ms) - cpu))
     result=$(check_hosts --wait 40)
     stop_part retrieve TERM 30
     retrieved=$(tail -n 1 "$WORK/retrieve.log")
@@ -168,6 +180,7 @@ run_planted() {
     complain "retrieved: $retrieved"
     show_agents
     say_result "$result" '' planted complete_share tagged late untagged silent fast doubles
+    say agents_pct "$(awk -v ms="$cpu" -v s="$seconds" 'BEGIN { print ms / s / 10 }')"
     say retrieve_p50 "$(field p50 <<<"$retrieved")" "$(field missing <<<"$retrieved")"
     say retrieve_p99 "$(field p99 <<<"$retrieved")" "$(field max <<<"$retrieved")"
 }

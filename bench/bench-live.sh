@@ -243,11 +243,21 @@ cpu() {
     done 3< <(plan "${CPU_TURNS:-10}" plain blkin rings)
 }
 
-# Measures the overwritten spans at a million a second.
+# Measures the time from a span's end to the collector's answer, at 1000 spans/s, and the overwritten spans at a
+# million a second.
 rings() {
     local overwritten spans=4000000
+    start_part latency "$bench/null_server" latency
+    wait_for 10 latency "the start of the null server" part_address latency >/dev/null || exit 1
+    server=$(part_address latency) cpu_of_rings
+    must timeout 60 "$bench/bench-load" span 10000 1000 >/dev/null || exit 1
+    wait_for 20 viewer "all spans" has_read rings 10000 || exit 1
+    stop_part viewer TERM
+    stop_part latency
+    awk '$1 == "latency" { print "live rings_p50_ms", $3 / 1000; print "live rings_p99_ms", $5 / 1000 }' "$WORK/latency.log"
     cpu_of_rings && warm_rings || exit 1
-    must timeout 60 "$bench/bench-load" span $spans 1000000 >/dev/null || exit 1
+    must timeout 60 "$bench/bench-load" span $spans 1000000 >"$WORK/load.out" || exit 1
+    awk -v spans=$spans '{ print "live rings_rate", spans / $3 }' "$WORK/load.out"
     wait_for 60 viewer "all spans" rings_are_empty $((spans + WARM_SPANS)) || exit 1
     overwritten=$(live_status .rings.overwritten_bytes) lost=$((spans + WARM_SPANS - $(live_status .counters.spans_accepted)))
     echo "live rings_lost $((lost > 0 ? lost : 0)) $overwritten"

@@ -39,6 +39,8 @@ def figures_of_hosts(got):
         add("retrieve_s", value("retrieve_p99"), "s", "<= 2",
             f"the 99th percentile; median {value('retrieve_p50'):.2f} s, greatest {other('retrieve_p99'):.2f} s")
         counts("", "planted slow requests")
+        add("hosts_daemons_pct", value("agents_pct"), "% of a core", None,
+            "the agents of four hosts with their children")
     if has("faults_complete_share"):
         counts("faults_", f"planted slow requests, with {value('faults'):.0f} faults")
     if has("storm_cpu_1"):

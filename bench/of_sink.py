@@ -23,6 +23,8 @@ def sink():
         found.compare(f"{kind}_vs_dummy", f"{kind}_time", "ours", "dummy", ratio, "ratio",
                       "<= 1.30" if kind == "original" else None,
                       f"time; sink.utils.dummy: {per_second(f'{kind}_time', 'dummy')} spans/s")
+        found.compare(f"{kind}_cpu_vs_dummy", f"{kind}_cpu", "ours", "dummy", ratio, "ratio", None,
+                      f"CPU time; sink.utils.dummy: {per_second(f'{kind}_cpu', 'dummy')} spans/s/core")
     for name, kind, target in (("original_spans_per_core", "original", ">= 450000"),
                                ("spans_per_core", "span", ">= 1100000")):
         found.absolute(name, f"{kind}_cpu", "ours", "spans/s/core", target, of=lambda seconds: spans / seconds)
@@ -62,6 +64,9 @@ def live():
     cpu = Found("live", got)
     cpu.compare("rings_vs_lttng", "live_whole", "rings", "blkin", ratio, "ratio", "<= 0.3",
                 f"`blkin live` by LTTng, with LTTng's daemons: {got.median('live_whole', 'blkin'):.0f} ms of CPU time")
+    cpu.count("rings_p99_ms", got.number("live", "rings_p99_ms"), "ms", None,
+              f"median: {got.number('live', 'rings_p50_ms'):.0f} ms")
+    cpu.count("rings_rate", got.number("live", "rings_rate"), "spans/s", None, "asked for: 1,000,000 spans/s for 4 s")
     cpu.count("rings_lost", got.number("live", "rings_lost"), "spans", "<= 0",
               f"of them: overwritten: {got.number('live', 'rings_lost', 1):,.0f} bytes")
     cpu.compare("cpu_vs_plain", "live_cpu", "blkin", "plain", ratio, "ratio", "<= 1.03",
