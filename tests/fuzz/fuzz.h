@@ -97,6 +97,13 @@ static inline void fence_lift(struct fenced *fenced, size_t length)
     ASAN_UNPOISON_MEMORY_REGION(fenced->bytes + length, FENCE);
 }
 
+/* LeakSanitizer may look while a thread of the sanitizer's own asks for its stack. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:pthread_attr_setaffinity_np\nleak:__pthread_attr_extension\n";
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif

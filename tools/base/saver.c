@@ -118,9 +118,9 @@ static struct save *saver_wait_for_job(void)
         else
             (void)pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
     }
-    if (clock_ms() >= sync_due_ms)
-        return NULL;
     save = first;
+    if (!save || clock_ms() >= sync_due_ms)
+        return NULL;
     first = save->next;
     last = first ? last : &first;
     return save;
