@@ -12,7 +12,7 @@ set -u -o pipefail
 # shellcheck source=tests/examples/dispatching.sh
 . "$SRC/tests/examples/dispatching.sh"
 
-# measure POLICY: sets $rate, after a warm-up of the same length that does not count.
+# measure POLICY: sets $rate, after a warm-up of 2 s that does not count.
 measure() {
     start_dispatcher "$1" || exit 1
     "$PYTHON" "$read_load" read "$DISPATCHER" "${THREADS:-16}" 2s >/dev/null &&

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the library's benchmarks, each mode in the session it needs. Prints their runs, and counts as "MODE NAME
-# VALUE". Runs under scripts/isolate.
+# Runs the library's benchmarks, each mode in the session it needs. Prints the runs, and "MODE NAME VALUE" for
+# each count. Runs under scripts/isolate.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
@@ -17,7 +17,7 @@ bench_lib() {
     timeout 300 "$bench/bench-lib" "$@"
 }
 
-# Measures the same program while no other session, one, or two have a filter on durations.
+# Measures the same program while 0, 1 or 2 other sessions filter on durations.
 filters() {
     local turn pass others number
     while read -r -u 3 turn pass others; do
@@ -31,8 +31,8 @@ filters() {
     done 3< <(plan "$processes" 0 1 2)
 }
 
-# instructions KIND CALLS: of a program, in a session if there is one, however long the registration takes. The first
-# program of a session has a child, which prints a number, too, but ends before.
+# instructions KIND CALLS: prints those of one program, which waits for LTTng's registration if there is a session. The
+# first program of a session has a child, whose number comes first: the last number counts.
 instructions() {
     LTTNG_UST_REGISTER_TIMEOUT=-1 \
         timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \

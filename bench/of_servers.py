@@ -47,6 +47,6 @@ def three_hosts():
     for row, target, what in (
             ("whole", ">= 0.995", "of {:.0f} requests of fio, from 4 connections, a trace of all tiers each"),
             ("named", ">= 1", "of {:.0f} times that a bottleneck was planted"),
-            ("whole_many", None, "the same of {:.0f}, 4 at once on each connection: to its client, these are one")):
+            ("whole_many", None, "of {:.0f} reads, 4 at once on each connection, which look like one interaction")):
         found.count(f"hosts_{row}", got.number("hosts", row), "share", target, what.format(got.number("hosts", row, 1)))
     return found

@@ -304,7 +304,7 @@ public:
     }
 
 private:
-    static_assert(Size >= BLKIN_SPAN_SIZE_MIN && Size % 8 == 0, "no size of a span");
+    static_assert(Size >= BLKIN_SPAN_SIZE_MIN && Size % 8 == 0, "not a size of a span");
 
     void forget() noexcept
     {
@@ -365,7 +365,7 @@ using Span = SpanOf<BLKIN_SPAN_SIZE>;
  *
  *     blkin::Span span("write", BLKIN_SERVER, request.context());
  *     blkin::Current current(span);
- *     backend->write(...); // where: blkin::Span io("pwrite", BLKIN_INTERNAL, blkin_current());
+ *     backend->write(...); // has: blkin::Span io("pwrite", BLKIN_INTERNAL, blkin_current());
  */
 class Current
 {

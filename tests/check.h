@@ -41,7 +41,7 @@ static inline int check_status(void)
     return check_failures ? 1 : 0;
 }
 
-/* A test of a program that has several, each for another first argument. */
+/* One of a program's several tests, which its first argument selects. */
 struct check_mode {
     const char *name;
     void (*run)(void);

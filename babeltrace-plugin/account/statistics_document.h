@@ -27,8 +27,8 @@ void statistics_print_row(struct printer *printer, const struct statistics *stat
 
 /*
  * Prints a count after `before`, such as ",\"spans\":". A JSON reader accepts no integer above 2^63
- * - 1 and no infinite number: one would make the document unreadable. So a larger count is cut,
- * because sums come from untrusted documents.
+ * - 1 and no infinite number: one would make the document unreadable. Sums of untrusted
+ * documents may be larger: such a count loses its highest bit.
  */
 void statistics_print_count(struct printer *printer, const char *before, uint64_t count);
 
@@ -39,8 +39,8 @@ enum statistics_change { STATISTICS_ADD, STATISTICS_REMOVE };
 
 /*
  * Adds the document's rows and edges, or removes those of an earlier document of the same source.
- * Accepts any JSON; its "scale" is 0 to 20. Returns false with error set; a part may have been
- * added. statistics and names NULL: only checks the document.
+ * Any JSON is safe; a "scale" that is not 0 to 20 is refused. Returns false with error set; a part
+ * may have been added. statistics and names NULL: only checks the document.
  */
 bool statistics_read(struct statistics *statistics, struct names *names, const json_t *document,
                      enum statistics_change change, struct error *error);
@@ -73,7 +73,7 @@ bool live_statistics_advance(struct live_statistics *statistics, int64_t now_ms)
 void live_statistics_close_traces(struct live_statistics *statistics);
 
 /*
- * Returns the document of tools/merged/merged.h, without workers, for free(), and with
+ * Returns a document of tools/merged/merged.h without workers, which the caller frees, and with
  *
  *     "source": "4711-1700000000000000000"   one start of one process
  *     "traces": 7, "traces_early": 0, "traces_open": 2

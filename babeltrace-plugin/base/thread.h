@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_THREAD_H
-#define BLKIN_OUTPUT_THREAD_H
+#ifndef BLKIN_BASE_THREAD_H
+#define BLKIN_BASE_THREAD_H
 
 #include "monotonic.h"
 

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_UNIX_SOCKET_H
-#define BLKIN_OUTPUT_UNIX_SOCKET_H
+#ifndef BLKIN_BASE_UNIX_SOCKET_H
+#define BLKIN_BASE_UNIX_SOCKET_H
 
 #include "error.h"
 

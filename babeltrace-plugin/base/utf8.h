@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_UTF8_H
-#define BLKIN_OUTPUT_UTF8_H
+#ifndef BLKIN_BASE_UTF8_H
+#define BLKIN_BASE_UTF8_H
 
 #include "text.h"
 

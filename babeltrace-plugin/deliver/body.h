@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_BODY_H
-#define BLKIN_OUTPUT_BODY_H
+#ifndef BLKIN_DELIVER_BODY_H
+#define BLKIN_DELIVER_BODY_H
 
 #include "babeltrace-plugin/encode/encoder.h"
 

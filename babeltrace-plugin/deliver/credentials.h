@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_CREDENTIALS_H
-#define BLKIN_OUTPUT_CREDENTIALS_H
+#ifndef BLKIN_DELIVER_CREDENTIALS_H
+#define BLKIN_DELIVER_CREDENTIALS_H
 
 #include "babeltrace-plugin/base/error.h"
 
@@ -38,7 +38,7 @@ struct credential {
     char secret[CREDENTIAL_MAX];
 };
 
-/* Reads a secret: one line of printable text, without blanks at the end. key: for messages.
+/* Reads a secret: one line of printable text; blanks at its end are removed. key: for messages.
  * is_private: refuses a file that other users may read or write. Returns false with error set. */
 bool secret_read_file(const char *key, const char *path, bool is_private,
                       char secret[CREDENTIAL_MAX], struct error *error);

@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_EXPORTER_H
-#define BLKIN_OUTPUT_EXPORTER_H
+#ifndef BLKIN_DELIVER_EXPORTER_H
+#define BLKIN_DELIVER_EXPORTER_H
 
 #include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/spans/span.h"

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_HTTP_REPLY_H
-#define BLKIN_OUTPUT_HTTP_REPLY_H
+#ifndef BLKIN_DELIVER_HTTP_REPLY_H
+#define BLKIN_DELIVER_HTTP_REPLY_H
 
 #include "babeltrace-plugin/encode/encoder.h"
 #include "transport.h"

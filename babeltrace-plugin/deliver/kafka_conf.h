@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_KAFKA_CONF_H
-#define BLKIN_OUTPUT_KAFKA_CONF_H
+#ifndef BLKIN_DELIVER_KAFKA_CONF_H
+#define BLKIN_DELIVER_KAFKA_CONF_H
 
 #include "babeltrace-plugin/base/error.h"
 

@@ -11,8 +11,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_QUEUE_H
-#define BLKIN_OUTPUT_QUEUE_H
+#ifndef BLKIN_DELIVER_QUEUE_H
+#define BLKIN_DELIVER_QUEUE_H
 
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/error.h"

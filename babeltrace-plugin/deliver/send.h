@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_SEND_H
-#define BLKIN_OUTPUT_SEND_H
+#ifndef BLKIN_DELIVER_SEND_H
+#define BLKIN_DELIVER_SEND_H
 
 #include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/encode/encoder.h"

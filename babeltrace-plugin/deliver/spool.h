@@ -13,8 +13,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_SPOOL_H
-#define BLKIN_OUTPUT_SPOOL_H
+#ifndef BLKIN_DELIVER_SPOOL_H
+#define BLKIN_DELIVER_SPOOL_H
 
 #include "queue.h"
 #include "spool_log.h"

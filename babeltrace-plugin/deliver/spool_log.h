@@ -10,8 +10,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_SPOOL_LOG_H
-#define BLKIN_OUTPUT_SPOOL_LOG_H
+#ifndef BLKIN_DELIVER_SPOOL_LOG_H
+#define BLKIN_DELIVER_SPOOL_LOG_H
 
 #include "babeltrace-plugin/encode/encoder.h"
 #include "body.h"

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_SPOOL_PARTS_H
-#define BLKIN_OUTPUT_SPOOL_PARTS_H
+#ifndef BLKIN_DELIVER_SPOOL_PARTS_H
+#define BLKIN_DELIVER_SPOOL_PARTS_H
 
 #include "spool.h"
 

@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_TRANSPORT_H
-#define BLKIN_OUTPUT_TRANSPORT_H
+#ifndef BLKIN_DELIVER_TRANSPORT_H
+#define BLKIN_DELIVER_TRANSPORT_H
 
 #include "babeltrace-plugin/base/error.h"
 #include "body.h"

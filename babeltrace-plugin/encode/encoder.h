@@ -8,8 +8,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_ENCODER_H
-#define BLKIN_OUTPUT_ENCODER_H
+#ifndef BLKIN_ENCODE_ENCODER_H
+#define BLKIN_ENCODE_ENCODER_H
 
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/text.h"

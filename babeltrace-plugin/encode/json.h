@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_JSON_H
-#define BLKIN_OUTPUT_JSON_H
+#ifndef BLKIN_ENCODE_JSON_H
+#define BLKIN_ENCODE_JSON_H
 
 #include "babeltrace-plugin/base/text.h"
 

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_OTLP_PARTS_H
-#define BLKIN_OUTPUT_OTLP_PARTS_H
+#ifndef BLKIN_ENCODE_OTLP_PARTS_H
+#define BLKIN_ENCODE_OTLP_PARTS_H
 
 #include "protobuf.h"
 #include "encoder.h"

@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_PROTOBUF_H
-#define BLKIN_OUTPUT_PROTOBUF_H
+#ifndef BLKIN_ENCODE_PROTOBUF_H
+#define BLKIN_ENCODE_PROTOBUF_H
 
 #include "babeltrace-plugin/base/text.h"
 #include "json.h"

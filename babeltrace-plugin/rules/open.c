@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define THREADS_IDLE_MAX 4096 /* also while no span is open on them */
+#define THREADS_IDLE_MAX 4096 /* threads without open spans, beyond which they are freed */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

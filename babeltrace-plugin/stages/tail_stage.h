@@ -2,8 +2,8 @@
  * Tail sampling as a stage: holds spans until their trace is complete, then passes on or leaves out
  * the whole trace according to the rules (model/tail.h).
  *
- * A trace is complete when no span of it has come for wait_ms of trace time, or early when there is
- * no room. A later span follows the decision while the stage remembers the decision.
+ * A trace is complete when no span of it has come for wait_ms of trace time. Without room, the
+ * stage decides earlier. A later span follows the decision while the stage remembers the decision.
  *
  * Without rules the stage passes all spans.
  *

@@ -53,14 +53,16 @@ void blkin_policy_after_fork(struct blkin_policy_source *source)
 
 /* ---- environment and file ---- */
 
-/* Applies a text. Reports an invalid one, and the program continues with the policy that it had. */
-static void policy_apply(struct blkin_policy_source *source, const char *where, const char *text)
+/* Applies a text. Returns false if it is invalid: reports it, and the program continues with the
+ * policy that it had. */
+static bool policy_apply(struct blkin_policy_source *source, const char *where, const char *text)
 {
     const char *wrong = source->take(text);
 
     if (wrong && (source->is_outspoken || secure_getenv("BLKIN_DEBUG")))
-        blkin_debug_say("libblkin: %s: \"%s\" is not %s, in less than %d bytes", where, wrong,
+        blkin_debug_say("libblkin: %s: \"%s\" is not %s, all in less than %d bytes", where, wrong,
                         source->expected, BLKIN_POLICY_TEXT_MAX);
+    return !wrong;
 }
 
 static bool policy_read_text(int fd, char *text, size_t size, bool has_lines)
@@ -104,10 +106,9 @@ static void policy_apply_file(struct blkin_policy_source *source, int fd)
 {
     char text[BLKIN_POLICY_TEXT_MAX + 1]; /* has room for a text that is too long, to refuse it */
 
-    if (!policy_read_text(fd, text, sizeof(text), source->has_lines))
-        return;
-    source->is_own = true;
-    policy_apply(source, source->path, text);
+    if (policy_read_text(fd, text, sizeof(text), source->has_lines) &&
+        policy_apply(source, source->path, text))
+        source->is_own = true;
 }
 
 /* A file that is missing or invalid changes nothing. A refused file is checked each time, because

@@ -25,8 +25,7 @@ def expect(got, wanted, what):
 
 
 def endpoint(service, address):
-    """Returns an endpoint as the sink writes it. A client listens nowhere, so its address has port 0 and no
-    address."""
+    """Returns an endpoint as the sink writes it. A client listens nowhere: its port is 0, and is left out."""
     ip, _, port = address.rpartition(":")
     made = {"serviceName": service, "ipv4": ip}
     if int(port):

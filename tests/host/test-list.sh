@@ -29,7 +29,7 @@ grep -q $'\033' "$work/list" && fail "--list sends control characters to the ter
 blkin host --list --json --host-root="$root" | jq -es 'any(.[]; .instance == "sda" and .bytes == 1073741824)' >/dev/null ||
     fail "--list --json does not have the size"
 
-blkin host --metrics | grep -q 'system.disk.io_time  *ns  *counter' || fail "--metrics does not have the disk's"
+blkin host --metrics | grep -q 'system.disk.io_time  *ns  *counter' || fail "--metrics does not have the disk's io_time"
 [ "$(blkin host --metrics --json | jq -r .name | sort | uniq -d)" = "" ] || fail "a metric is there twice"
 
 # ---- what is wrong is said
@@ -50,5 +50,5 @@ grep -qF '/nowhere: expected a folder with proc in it: No such file' "$work/out"
 blkin host --list --process=pid:x >"$work/out" 2>&1 && fail "pid:x is taken"
 grep -qF 'expected pid:NUMBER' "$work/out" || fail "pid:x: $(cat "$work/out")"
 blkin host --list >/dev/full 2>"$work/out"
-[ $? -eq 1 ] || fail "nobody can read it, and the exit status is 0"
+[ $? -eq 1 ] || fail "the list cannot be written, and the exit status is not 1"
 exit 0

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Samples of `blkin agent` reach the sink of `blkin live` through LTTng, also after the death of either, and of the
-# session daemon.
+# Samples of `blkin agent` reach the sink of `blkin live` through LTTng, also after the agent or the session daemon was
+# killed.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -51,7 +51,7 @@ timeout 20 lttng list blkin | grep -q blkin:metric && fail "the session has blki
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 stop_part agent TERM 30 || fail "exit status $? of the agent after SIGTERM"
 
-# ---- tail sampling that does not wait for as long as a span waits for its host's samples is told of
+# ---- a tail-wait-ms that is shorter than a span's wait for its host's samples is reported
 echo '1/1' >"$WORK/tail"
 start_sampling --tail-sampling="$WORK/tail" --tail-wait-ms=1999
 wait_for 20 agent "a word about tail-wait-ms" agent_says 'tail-wait-ms = 1999 is too short: a span can wait 2000 ms' ||

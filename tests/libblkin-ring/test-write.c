@@ -83,7 +83,7 @@ static void check_number(void *context, const struct rings_record *record)
     expected->last = number;
 }
 
-/* All lengths, and so all ends of a ring: the ring has the last records, without a gap. */
+/* 1000 lengths, so that the ring wraps at many places: it has the last records, without a gap. */
 TEST(test_laps)
 {
     const unsigned records = 20000;
@@ -98,7 +98,7 @@ TEST(test_laps)
         memcpy(payload, &i, sizeof(i));
         CHECK(
             ring_write(map, RING_EVENTS, ring_kind(i % 15), payload, RING_PAYLOAD_MIN + i % 1000));
-        if (i % 7 == 0) { /* the padding has no record */
+        if (i % 7 == 0) { /* the padding is zeros */
             end = memory.heads[cpu].committed;
             memcpy(&trailer, data + ((end - 8) & (SMALL - 1)), 8);
             CHECK(ring_length_of(trailer) ==
@@ -182,7 +182,7 @@ static const char *refused(int descriptor, uint64_t bytes)
         *lying.head = before;                                         \
     } while (0)
 
-/* The head is checked, at the first time and again; tests/rings/test-memory.c has all cases. */
+/* The head of a new and of a known memory is checked; tests/rings/test-memory.c has all cases. */
 TEST(test_lies)
 {
     struct rings lying;
@@ -248,7 +248,7 @@ TEST(test_short)
     close(tiny);
 }
 
-/* A process that has not noticed the agent's end writes on without harm, and without a reader. */
+/* A thread that uses a memory after ring_map_leave() writes without harm, and without a reader. */
 TEST(test_left)
 {
     const uint32_t cpu = ring_this_cpu();

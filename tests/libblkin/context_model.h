@@ -1,8 +1,8 @@
 /*
- * Rules for each text in a trace context format. The library writes an accepted text as it was, and
- * reads that again; a refused text leaves the context alone. B3's fields mean the same as its one
- * header. For lists (tracestate) there is a second, short and slow reader. It takes a text that
- * ends with a NUL, and cuts the text up in place.
+ * Rules for each text in a trace context format. The library writes an accepted text again, as it
+ * was but for what each rule names, and rereads it; a refused text leaves the context alone. B3's
+ * fields mean the same as its one header. For lists (tracestate) there is a second, short and slow
+ * reader. It takes a text that ends with a NUL, and cuts the text up in place.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -171,7 +171,7 @@ static int is_traceparent(const char *text, size_t length, const struct blkin_co
 
 #define NO_ID "0000000000000000"
 
-/* Leading zeros are dropped, and a parent of zeros. */
+/* Upper 16 digits of zeros are dropped, and a parent of zeros is, too. */
 static int is_b3(const char *text, size_t length, const struct blkin_context *context,
                  const char *written, size_t written_length)
 {
@@ -265,7 +265,7 @@ static void check_tracestate(const char *text, size_t length, size_t size)
     context.tracestate_length = 0;
     HOLDS(same(&context, &before));
     if (error) {
-        /* set directly: a list that is long enough to be checked is refused */
+        /* set directly: only a list that is too long for the buffer is checked */
         context.tracestate = text;
         context.tracestate_length = (uint32_t)length;
         written = blkin_context_to_tracestate(&context, buffer, size);

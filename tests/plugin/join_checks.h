@@ -19,7 +19,7 @@
 static const struct join_options options = {
     .wait_ns = 2 * SECOND, .root_wait_ns = 60 * SECOND, .skew_ns = MS, .max_bytes = 64 << 20};
 
-/* The output: "TRACE/ID<PARENT", with "m" before TRACE if its upper half is MARK. */
+/* The output: "TRACE/ID<PARENT", with "m" before TRACE if its upper 64 bits are MARK. */
 static char out[1 << 16];
 static uint64_t out_count;
 static bool is_quiet;
@@ -84,7 +84,7 @@ static inline struct join_counts end(struct stage *join)
     return counts;
 }
 
-/* Gives a span at the time of its end, or at the given time. */
+/* Gives a span at now_ms; give(): at the time of its end. */
 static inline void give_at(struct stage *join, int64_t now_ms, struct made made)
 {
     struct span span;

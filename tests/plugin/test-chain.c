@@ -16,7 +16,7 @@
 
 #define STAGES      5
 #define ORDERS      120  /* of five */
-#define CHAIN_SPANS 4500 /* for each order, and twice: more than 10^6 in all */
+#define CHAIN_SPANS 4500 /* for each order: 540,000 in all */
 
 enum part { PART_ONLY, PART_JOIN, PART_HOSTS, PART_TAIL, PART_SKIP };
 
@@ -29,7 +29,7 @@ struct chain_run {
     int order[STAGES];
     uint64_t fed, left_out;
     struct marks marks;
-    uint64_t settled; /* spans from the first on that no stage holds */
+    uint64_t settled; /* how many of the first spans no stage holds */
     bool is_over;
     uint64_t delivered;
     uint64_t held_once[STAGES]; /* the stage has held spans at a check */
@@ -118,7 +118,7 @@ static void sample(struct chain_run *run)
     hosts_stage_add(run->hosts, &event, event.time_ns, event.time_ns);
 }
 
-/* Gives a span of a request of three: a client's, the server's that it may be joined with, one
+/* Gives one of a request's three spans: the client's, the server's that may join it, and one
  * below. */
 static void give(struct chain_run *run, uint64_t id)
 {
@@ -186,12 +186,12 @@ static void feed(struct chain_run *run, const int *order)
 
 static void test_order(const int *order)
 {
-    struct chain_run alone;
+    struct chain_run run;
 
-    feed(&alone, order);
-    CHECK(alone.delivered > CHAIN_SPANS / 10 && alone.left_out > CHAIN_SPANS / 10);
+    feed(&run, order);
+    CHECK(run.delivered > CHAIN_SPANS / 10 && run.left_out > CHAIN_SPANS / 10);
     for (int i = 0; i < STAGES; i++)
-        CHECK(alone.held_once[i] > 0 || order[i] == PART_ONLY || order[i] == PART_SKIP);
+        CHECK(run.held_once[i] > 0 || order[i] == PART_ONLY || order[i] == PART_SKIP);
 }
 
 /* The n-th order of five. */

@@ -1,5 +1,5 @@
 /*
- * Sending to a peer with partitions, while another thread begins to spool.
+ * Sending to a peer with partitions, while another sender spools a batch.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SENT 3 /* of a batch */
+#define BATCH_UNITS 3
 
 static struct sender sender, spooler;
-static struct transport_reply *waiting[SENT];
+static struct transport_reply *waiting[BATCH_UNITS];
 static uint32_t sent;
 
 /* ---- a peer that has a partition for each span ---- */
@@ -68,7 +68,7 @@ static void prepare(struct sender *one, const struct senders_options *options)
     one->options = *options;
     one->encoder = zipkin_protocol.encoder_new();
     one->replies = calloc(SENT_TOGETHER, sizeof(*one->replies));
-    for (int i = 0; i < SENT; i++) {
+    for (int i = 0; i < BATCH_UNITS; i++) {
         CHECK(queue_add(options->queue, &span) == QUEUE_ADDED);
         CHECK(body_add(&one->body, one->encoder, &span, &cut));
     }
@@ -89,18 +89,18 @@ int main(void)
 {
     static struct reporter reporter = {.report = report};
     struct transport transport = {.send = send_one, .arrange = arrange, .await = await};
-    struct span_queue *queue = queue_new(&(struct queue_options){.batch_spans = SENT,
+    struct span_queue *queue = queue_new(&(struct queue_options){.batch_spans = BATCH_UNITS,
                                                                  .batch_bytes = 4096,
                                                                  .queue_bytes = 1 << 20,
                                                                  .has_spool = true,
                                                                  .threads = 2});
     struct error error;
-    char folder[200], lock[220];
+    char folder[200], text[220];
     struct exporter_counts counts;
     struct spool *spool;
 
     (void)snprintf(folder, sizeof(folder), "%s/spool", getenv("TMPDIR"));
-    (void)snprintf(lock, sizeof(lock), "%s/lock", folder);
+    (void)snprintf(text, sizeof(text), "%s/lock", folder);
     spool = spool_open(
         &(struct spool_options){
             .format = FORMAT_ZIPKIN, .folder = folder, .bytes = 1 << 20, .age_ms = 60000},
@@ -113,15 +113,16 @@ int main(void)
                                                                   .reporter = &reporter,
                                                                   .body_bytes = 1 << 20});
     sender.transport = &transport;
-    CHECK(send_body(&sender) == OUTCOME_ACCEPTED && sent == SENT);
+    CHECK(send_body(&sender) == OUTCOME_ACCEPTED && sent == BATCH_UNITS);
     counts = spool_counts(spool);
-    CHECK(counts.outcome[OUTCOME_ACCEPTED] == SENT && counts.outcome[OUTCOME_SPOOLED] == SENT);
-    CHECK(counts.spool.waiting == SENT && counts.waiting == 0);
+    CHECK(counts.outcome[OUTCOME_ACCEPTED] == BATCH_UNITS &&
+          counts.outcome[OUTCOME_SPOOLED] == BATCH_UNITS);
+    CHECK(counts.spool.waiting == BATCH_UNITS && counts.waiting == 0);
     end(&sender);
     end(&spooler);
     spool_free(spool);
     queue_free(queue);
-    CHECK(unlink(lock) == 0);
-    (void)snprintf(lock, sizeof(lock), "rm -r '%s'", folder);
-    return system(lock) == 0 ? check_status() : 1;
+    CHECK(unlink(text) == 0);
+    (void)snprintf(text, sizeof(text), "rm -r '%s'", folder);
+    return system(text) == 0 ? check_status() : 1;
 }

@@ -167,7 +167,7 @@ static int print_lines(const void *order, size_t size)
 static const struct job look_around_job = {.name = "look-around", .run = look_around};
 static const struct job raise_signal_job = {.name = "raise-signal", .run = raise_signal};
 static const struct job end_in_order_job = {
-    .name = "end-in-order", .run = end_in_order, .ends_in_order = true};
+    .name = "end-in-order", .run = end_in_order, .ends_cleanly = true};
 static const struct job print_lines_job = {.name = "print-lines", .run = print_lines};
 
 static bool starts(struct child *child, const struct job *job, int number)

@@ -1,6 +1,6 @@
 /*
- * The page for Prometheus in a service's loop, also without descriptors. That a child inherits none
- * is in test-loop.c.
+ * The page for Prometheus in a service's loop, also while no descriptor is free. test-loop.c checks
+ * that a child inherits no descriptor.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -87,7 +87,7 @@ static void service_step_to_stop(struct service *service)
         service->is_last_call = true;
     if (service->is_last_call && !scans_is_busy(parts->scans) && !is_posting)
         loop_stop(parts->agent.loop);
-    else if (is_posting) /* else other hosts would miss this host's answers */
+    else if (is_posting) /* other hosts need this host's answers */
         timer_set(parts->agent.loop, &service->parts.agent.step, POST_MS);
 }
 
@@ -216,7 +216,7 @@ static void service_export_failed(void *context)
     loop_stop(service->parts.agent.loop);
 }
 
-/* Saves the traces and the place of send = all, because settled spans are not sent again after a
+/* Saves the traces and the place of send = all, so that settled spans are not sent again after a
  * kill. If only the totals have changed, saves them every SAVE_MS. */
 static void service_export_settled(void *context)
 {
@@ -403,7 +403,7 @@ static bool service_open_parts(struct service *service, struct error *error)
                                       parts->agent.totals.file, &calls, error);
     if (!parts->agent.export)
         return false;
-    json_decref(parts->agent.totals.file); /* after a kill, the file may not be whole */
+    json_decref(parts->agent.totals.file); /* after a kill, no run goes on with the file */
     parts->agent.totals.file = NULL;
     error_set(error, "out of memory");
     parts->alarms = alarms_new(&parts->agent, parts->wants);

@@ -141,7 +141,7 @@ static void child_keep(const int *fds, size_t count)
 
 /*
  * Runs between fork(2) and execve(2), so no function here may take a lock. The child has a process
- * group of its own: Ctrl-C goes to the service only, which then ends its children in order.
+ * group of its own: Ctrl-C goes to the service only, which then ends its children cleanly.
  */
 static void child_become(const struct child_order *order, pid_t parent, int input, int output,
                          int errors)
@@ -153,7 +153,7 @@ static void child_become(const struct child_order *order, pid_t parent, int inpu
     if (getppid() != parent)
         _exit(128 + SIGKILL);
     (void)setpgid(0, 0);
-    child_default_signals(job->ends_in_order);
+    child_default_signals(job->ends_cleanly);
     if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
         dup2(errors, STDERR_FILENO) >= 0) {
         child_keep(order->fds, order->fd_count);

@@ -38,7 +38,7 @@ typedef bool task_fn(const void *order, void *result);
 struct job {
     const char *name;
     int (*run)(const void *order, size_t size); /* returns the exit status; NULL: a task */
-    bool ends_in_order; /* SIGINT and SIGTERM are blocked until run() calls job_unblock_end() */
+    bool ends_cleanly; /* SIGINT and SIGTERM are blocked until run() calls job_unblock_end() */
     task_fn *fill;
     size_t result_size;
     bool stays; /* the child waits for the next task, so that a frequent task costs no start */
@@ -65,7 +65,7 @@ struct child_order {
 
 /*
  * The caller has set the child's members `ended` and `context`. The child has default signal
- * handlers, and blocks no signal unless its job ends_in_order. The child dies with its parent
+ * handlers, and blocks no signal unless its job ends_cleanly. The child dies with its parent
  * (PR_SET_PDEATHSIG), and inherits only the descriptors of the order. Returns false with errno set
  * and lines closed.
  */

@@ -39,13 +39,13 @@ struct screen {
 };
 struct screen screen(void);
 
-/* "950 us", "3.214 ms", "12.03 s" */
+/* "950 us", "3.214 ms", "1.203 s" */
 struct time_text {
     char text[24];
 };
 struct time_text time_text(int64_t us);
 
-/* Local time, seconds with 3 or 6 decimal places; 0: "at an unknown time". */
+/* Local time, seconds with 3 or 6 digits after the point; ns 0: "at an unknown time". */
 struct date_text {
     char text[64];
 };

@@ -154,7 +154,7 @@ static int readers_run(const void *bytes, size_t size)
     return status;
 }
 
-const struct job readers_job = {.name = "live-reader", .run = readers_run, .ends_in_order = true};
+const struct job readers_job = {.name = "live-reader", .run = readers_run, .ends_cleanly = true};
 
 /* ---- starting and ending one ----------------------------------------------------------------- */
 

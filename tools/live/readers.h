@@ -139,7 +139,7 @@ void readers_read_account(struct live_reader *reader);
 
 /* The service calls the next three functions for a child that has ended, in this order. */
 void readers_read_last_account(struct live_reader *reader);
-/* Sets the next child's start. Returns the most spans that may come twice. */
+/* Sets the next child's start. Returns how many spans may come twice. */
 uint64_t readers_note_settled(struct live_reader *reader);
 /* Returns the number of spans that are lost with the child. */
 uint64_t readers_close_account(struct live_reader *reader, bool is_read_again);

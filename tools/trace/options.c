@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTIONS_MAX 17 /* with --rules, an option of all commands */
+#define OPTIONS_MAX 17 /* with --rules, which all commands have */
 #define RULES       1
 #define FIRST       256 /* getopt_long(3)'s value for the first option; 'h' is help */
 
@@ -105,7 +105,7 @@ int view_options(int argc, char *argv[], const struct view_command *command)
     char letters[2 * OPTIONS_MAX + 2];
     int found;
 
-    assert(command->count <= OPTIONS_MAX);
+    assert(command->count < OPTIONS_MAX);
     list(command, names, letters);
     while ((found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
         const struct view_option *option = find(command, found);
