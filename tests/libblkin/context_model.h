@@ -1,6 +1,6 @@
 /*
- * Rules for each text in a trace context format. The library writes an accepted text again, as it
- * was but for what each rule names, and rereads it; a refused text leaves the context alone. B3's
+ * Rules for each text in a trace context format. The library writes an accepted text again, with
+ * the changes that its rule names, and rereads it. A refused text leaves the context alone. B3's
  * fields mean the same as its one header. For lists (tracestate) there is a second, short and slow
  * reader. It takes a text that ends with a NUL, and cuts the text up in place.
  *
