@@ -51,7 +51,7 @@ void scan_index_free(struct scan_index *index)
 {
     if (!index)
         return;
-    scan_index_sweep(index);
+    scan_index_sweep(index); /* now no ring is used */
     scan_index_sweep(index);
     free(index);
 }

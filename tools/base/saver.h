@@ -25,8 +25,8 @@ bool saver_open(struct loop *loop);
 void saver_write(const char *path, char *text, size_t length);
 
 /* Writes a file that changes often: at once, so that the next process has the text after a kill. A
- * power cut may undo changes of the last SAVER_SYNC_MS, as fsync(2) for each costs more than all
- * the rest. A process may have SAVER_OFTEN_MAX such files. */
+ * power cut may undo the changes of the last SAVER_SYNC_MS, and those before the process's end:
+ * fsync(2) for each costs more than all the rest. A process may have SAVER_OFTEN_MAX such files. */
 #define SAVER_SYNC_MS   1000
 #define SAVER_OFTEN_MAX 4
 void saver_write_often(const char *path, char *text, size_t length);
