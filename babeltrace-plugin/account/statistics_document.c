@@ -227,7 +227,7 @@ bool statistics_read(struct statistics *statistics, struct names *names, const j
         for (size_t i = 0; i < json_array_size(array); i++) {
             if (!read_row(&reading, kind, json_array_get(array, i)))
                 return error_set(error,
-                                 "\"%s\", the one at %zu: expected one as `blkin work --root` "
+                                 "\"%s\", element %zu: expected a row as `blkin work --root` "
                                  "writes it",
                                  what, i);
         }
