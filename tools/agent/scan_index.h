@@ -56,7 +56,7 @@ struct scan_parts *scan_index_ring(struct scan_index *index, uint32_t user, uint
 void scan_index_sweep(struct scan_index *index);
 
 /* Returns the newest part that begins before the position; NULL: there is none. */
-const struct scan_part *scan_parts_find(const struct scan_parts *parts, uint64_t at);
+const struct scan_part *scan_parts_find(struct scan_parts *parts, uint64_t at);
 
 /* Adds a part, which overlaps no other part. Adds nothing when out of memory. */
 void scan_parts_add(struct scan_parts *parts, const struct scan_part *part);
