@@ -126,7 +126,7 @@ struct request *scan_queue_take(struct scan_queue *scan_queue, int64_t now_ms, b
         *end = request;
         end = &request->next;
         scan_queue->traces -= request->count;
-        if (is_last) /* begins again: the window is larger now, and may overlap others */
+        if (is_last) /* the loop begins again: the larger window may overlap earlier requests */
             at = &scan_queue->list;
     }
     return taken;

@@ -13,7 +13,7 @@ struct scan_queue {
     struct request
         *taken;    /* requests of the current scan; the callers of scan_queue_take() set it */
     size_t traces; /* number of traces of the list */
-    size_t max;    /* the most traces of each asker; other hosts and persons are one */
+    size_t max;    /* the most traces of each asker; other hosts and persons are one asker */
     size_t more_for_others; /* other hosts and persons may have this many more than max */
     int64_t rest_ms;        /* as in struct asker: of other hosts and persons */
 };
