@@ -54,7 +54,7 @@ static const char *error_text(int status)
 
 /*
  * Begins the root of a new trace. The trace's id has 64 bits, not the 128 that the span API would
- * choose, because the gateway uses the original API, which knows only 64.
+ * choose: the gateway uses the original API, which knows only 64.
  */
 static void begin_trace(struct blkin_span *span, const char *name)
 {

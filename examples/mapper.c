@@ -4,8 +4,8 @@
  * snapshot.
  *
  * Tracing with the span API in C, in the middle of a stack: serve_requests() has the span of a
- * request, and joins the trace that came with the request. map() and call_store() make steps of
- * that span, not spans, because one thread does all of the work, one part after the other.
+ * request, and joins the trace that came with the request. The other functions, such as map() and
+ * call_store(), make steps of that span, because one thread does all of the work in sequence.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
