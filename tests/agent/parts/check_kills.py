@@ -7,8 +7,8 @@ It is whole without kills of `program`. No other request is sent.
 With send = all: each span of the writers was sent, or is counted as missing. A busy agent may give a writer its rings
 after the first spans, which are recorded nowhere.
 
-In both modes: spans come twice only as the agent's logs say. Beyond that, a kill may repeat one batch for each sender:
-the collector has taken the batch, and was killed before it answered, or the agent was before it read the answer.
+In both modes: spans arrive twice only as the agent's logs say. Beyond that, a kill may repeat one batch for each sender:
+the collector has taken the batch, but was killed before its answer, or the agent was killed before it read the answer.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -36,7 +36,7 @@ def taken(work):
 
 def slow(work, parts, logs):
     planted = [line.split()[1] for line in read(work + "/planted").splitlines()]
-    planted = {trace for trace in planted if int(trace, 16)}  # else no ring was there
+    planted = {trace for trace in planted if int(trace, 16)}  # 0: the program had no rings
     spans, told = collections.defaultdict(list), set()
     for span in taken(work):
         trace = span["traceId"].rjust(32, "0")
@@ -54,7 +54,7 @@ def slow(work, parts, logs):
         verdicts = [line for log in logs for line in log.splitlines() if trace in line]
         print("not whole:", trace, spans[trace], *verdicts, sep="\n    ", file=sys.stderr)
     if not whole:
-        sys.exit("no request came whole: nothing is shown")
+        sys.exit("no request is whole: the run shows nothing")
     is_right = not (missing or fast or (rest and "program" not in parts))
     said = sum(int(count) for log in logs for count in re.findall(r"BK4041 .*: (\d+) traces", log))
     return is_right, sum(len(ids) - len(set(ids)) for ids in spans.values()), 3 * said
