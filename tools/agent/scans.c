@@ -174,7 +174,7 @@ static void scans_finish(struct scans *scans, const json_t *found, const char *p
     }
     halves_free(&scans->halves);
     scan_order_free(&scans->order);
-    wants_save(scans->wants);
+    scans->wants->others_changed = true;
     agent_save_collected(scans->agent);
     agent_save(scans->agent);
     agent_step(scans->agent);
