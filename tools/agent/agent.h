@@ -90,6 +90,9 @@ void agent_close(struct agent *agent);
 /* Sets the path of a file in state-dir. */
 void agent_path(const struct agent *agent, const char *name, char path[4096]);
 
+/* Sets the limits of the scan queue from the configuration. */
+void agent_limit_requests(struct agent *agent);
+
 /* Returns true if this host sends every trace without a request. */
 bool agent_sends_all(const struct agent *agent);
 

@@ -57,8 +57,8 @@ void scan_index_free(struct scan_index *index)
     free(index);
 }
 
-/* Removes the parts that are overwritten, and the oldest of too many. Removes all if the ring's end
- * was moved back: other records may come to their positions. */
+/* Removes the overwritten parts, and the oldest parts beyond parts->max. Removes all parts if the
+ * ring's end was moved back: other records may be at their positions soon. */
 static void scan_parts_trim(struct scan_parts *parts, const struct ring_back *back)
 {
     const uint64_t oldest = ring_back_oldest(back);
@@ -116,8 +116,8 @@ const struct scan_part *scan_parts_find(struct scan_parts *parts, uint64_t at)
     return *scan_parts_seek(parts, at);
 }
 
-/* Returns true if the two parts, of which `older` ends where `newer` begins, are now the part
- * `into`, one of them. */
+/* Joins two parts into one of them, `into`. filter: the filter of the part that is not `into`.
+ * Returns false if the parts do not touch, or if they exceed BACK_PIECE together. */
 static bool scan_part_join(struct scan_part *into, const struct scan_part *older,
                            const struct scan_part *newer, const struct scan_filter *filter)
 {

@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A program writes a record at most about this long after the record's time: see follow.h. */
 #define ALL_GRACE_NS INT64_C(5000000)
-#define ALL_SAMPLES_NS \
-    INT64_C(10000000000) /* also takes the samples of this time before the start */
+/* The pipeline also gets the samples of this time before the start. */
+#define ALL_SAMPLES_NS INT64_C(10000000000)
 
 struct send_all {
     struct agent *agent;
