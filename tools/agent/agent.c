@@ -58,7 +58,8 @@ static const struct total own[] = {
     OWN(traces_skipped, "Traces that are not looked for again, as the agent crashed twice while it "
                         "looked for them."),
     OWN(skipped_bytes, "Bytes of the rings that are not read (send = all), as the agent crashed "
-                       "twice while it read them."),
+                       "twice while it read them, or as they were overwritten before it started "
+                       "again."),
 };
 
 const struct totals_table agent_table = {"agent", own, sizeof(own) / sizeof(own[0])};
