@@ -9,6 +9,11 @@
  * A place is settled when all spans from records before the place are settled (export.h). The
  * totals have the last settled place, from which the next process continues to read.
  *
+ * A process that was killed may have sent records after that place. If they are overwritten by
+ * then, the next process sees a gap in the numbers of events, and cannot know whether they were
+ * sent. It counts them as missing and as unsure: see events_unsure. The place of a process that has
+ * ended in order has "is_end": true, and nothing after it was sent.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_SEND_ALL_H

@@ -96,7 +96,6 @@ void wants_send(struct wants *wants, struct request *request, const char *name, 
 void wants_send_for_alarms(struct wants *wants, struct request *request)
 {
     const int64_t linger_ms = config_integer(wants->agent->config, "linger-ms");
-
     json_t *message;
 
     if (!agent_sends_all(wants->agent)) {
@@ -154,7 +153,7 @@ static struct request *wants_list_open(struct wants *wants, bool is_fetched, siz
     if (again.request && again.request->count) {
         wants->agent->totals.traces_asked += again.request->count;
         wants->agent->totals.traces_asked_again += again.request->count - again.judged;
-        say(BK4041, "%zu traces were asked for when the service ended: it asks for them again",
+        say(BK4041, "%zu traces were asked for when the last agent ended: this one asks again",
             again.request->count);
         return again.request;
     }
@@ -328,22 +327,21 @@ const char *wants_refuses(const struct wants *wants, const char *host)
 static void wants_widen(struct request *request, int64_t held_ms)
 {
     const int64_t now_ns = clock_ns();
-    const int64_t late_spans_ns = request->came_mono_ns + INT64_C(1000000000);
+    const int64_t later_ns = request->came_mono_ns + INT64_C(1000000000);
 
     request->last_ms += 1000;
     if (held_ms <= 0)
         return;
     request->last_ms += 1000;
-    request->came_mono_ns = late_spans_ns < now_ns ? late_spans_ns : now_ns;
+    request->came_mono_ns = later_ns < now_ns ? later_ns : now_ns;
 }
 
 static void wants_take_request(struct wants *wants, const json_t *message, bool over)
 {
     size_t left;
     struct request *request = request_read(message, wants->agent->scan_queue.max, &left);
-    const char *problem = over ? "other hosts may not want more traces a second of it: its key "
-                                 "cluster-wants-per-s"
-                               : NULL;
+    const char *problem =
+        over ? "accepts no more wants per second: its key cluster-wants-per-s" : NULL;
     const bool is_join =
         json_object_get(json_array_get(json_object_get(message, "traces"), 0), "halves") != NULL;
 
@@ -416,7 +414,7 @@ static void wants_say_verdict(const struct verdict *verdict)
 
     trace_id_text(verdict->id, text);
     if (verdict->is_complete)
-        say(BK4042, "trace %s is found whole, and goes out: %" PRIu64 " spans of %s (%s)", text,
+        say(BK4042, "trace %s is found whole, and is sent: %" PRIu64 " spans of %s (%s)", text,
             verdict->spans, verdict->hosts, verdict->why);
     else
         say(BK4043, "trace %s is incomplete: %s (%s; %" PRIu64 " spans of %s)", text,
