@@ -26,8 +26,7 @@ void saver_write(const char *path, char *text, size_t length);
 
 /* Writes a file that changes often: at once, so that the next process has the text after a kill.
  * The thread calls fsync(2) only once in SAVER_SYNC_MS, as that call costs more than the write. So
- * a power cut may undo the changes of that time, and the last changes before the process's end. A
- * process may have SAVER_OFTEN_MAX such files. */
+ * a power cut may undo the changes of that time. A process may have SAVER_OFTEN_MAX such files. */
 #define SAVER_SYNC_MS   1000
 #define SAVER_OFTEN_MAX 4
 void saver_write_often(const char *path, char *text, size_t length);
@@ -58,8 +57,8 @@ void saver_then(struct saver_wait *wait);
 
 /* Waits for all jobs, limit_ms at most. Returns false if jobs are unfinished. */
 bool saver_finish(int64_t limit_ms);
-/* Waits for all jobs at the end of a service, SAVER_END_MS at most. Logs failures and unfinished
- * jobs. Returns false if jobs are unfinished. */
+/* Waits for all jobs at the end of a service, and for fsync(2) of all files, SAVER_END_MS at most.
+ * Logs failures and unfinished jobs. Returns false if jobs are unfinished. */
 #define SAVER_END_MS 30000
 bool saver_end(void);
 
