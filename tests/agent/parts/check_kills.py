@@ -2,8 +2,7 @@
 """usage: check_kills.py WORK SEND KILLS-OF-AGENT KILLS-OF-TAKER PART...: checks what kills.sh has left in its folder.
 
 With send = slow: a request to keep is whole, or marked as incomplete. No other request is sent. Without kills of
-`program`, the only reason of an incomplete one is that its ring was overwritten before an agent lived long enough to
-read the ring.
+`program`, a request is incomplete only if its ring was overwritten before an agent lived long enough to read it.
 
 With send = all: each span of the writers was sent, or is counted as missing, or was in bytes that are counted as
 skipped. A busy agent may give a writer its rings after the first spans, which are recorded nowhere.
