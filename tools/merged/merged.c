@@ -372,7 +372,7 @@ static bool add_workers(struct merged *merged, const json_t *document, struct er
         if (!add_worker(merged, json_array_get(array, i)))
             return error_set(
                 error,
-                "\"workers\", element %zu: expected a worker as `blkin work --root` writes it", i);
+                "\"workers\", element %zu: expected an element as `blkin work --root` writes", i);
     }
     return true;
 }
