@@ -86,7 +86,7 @@ static bool holder_drop(struct holder *holder, struct held *held)
     held->is_left = true;
     if (held->is_stored && !fdstore_remove(&holder->store, name))
         return false;
-    holder->callbacks.goes(holder->callbacks.context, held);
+    holder->callbacks.removing(holder->callbacks.context, held);
     holder_forget(holder, held);
     return true;
 }
@@ -151,7 +151,7 @@ static void holder_finish_one(struct holder *holder, struct held *held)
     holder_add(holder, held);
     held->is_known = true;
     holder->counts.made++;
-    holder->callbacks.came(holder->callbacks.context, held);
+    holder->callbacks.added(holder->callbacks.context, held);
 }
 
 /* Fills `bytes` more bytes of the first memory in `making`. Returns the memory if the memory is
@@ -319,7 +319,7 @@ static void holder_use_taken_over(struct holder *holder)
             continue;
         held->is_known = true;
         memory_set_state(&held->memory, held->is_left ? RING_REPLACED : RING_ON);
-        holder->callbacks.came(holder->callbacks.context, held);
+        holder->callbacks.added(holder->callbacks.context, held);
     }
 }
 
