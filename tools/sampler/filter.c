@@ -44,7 +44,8 @@ struct host_filter {
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* Tolerates a quarter of a period, as the sampler may be late and then early. */
+/* Returns true if the duration since that time has passed at the sample. Tolerates a quarter of a
+ * period, as the sampler may be late and then early. */
 static bool is_over(uint64_t since, uint64_t duration_ns, const struct host_sample *sample)
 {
     return sample->monotonic + (uint64_t)sample->period_ms * NS_PER_MS / 4 >= since + duration_ns;
