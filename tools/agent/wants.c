@@ -103,7 +103,7 @@ void wants_send_for_alarms(struct wants *wants, struct request *request)
         wants_send(wants, request, NULL, linger_ms);
         return;
     }
-    /* no verdict: nobody notes which spans of this host go out */
+    /* no verdict, because no part notes which spans of this host are sent */
     wants->agent->totals.alarms_double += request->count;
     message = wants->cluster ? wants_begin(wants, request, linger_ms) : NULL;
     cluster_send(wants->cluster, message);

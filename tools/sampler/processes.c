@@ -3,7 +3,7 @@
  * the kernel gives the number of the process to another process.
  *
  * The search for processes is the most expensive part of a sample. The search lists all of /proc.
- * It reads the names of new processes only, and the names of one in TURNS of the known processes.
+ * It reads the names of new processes and, in turn, the name of one in TURNS known processes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
