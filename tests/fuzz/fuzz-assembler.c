@@ -7,15 +7,12 @@
  */
 #include "fuzz.h"
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 #include "babeltrace-plugin/spans/assembler.h"
 #include "babeltrace-plugin/spans/source.h"
 
 #include "finished_span.h"
 
-/* Returns a small number mostly, so that events meet; now and then one from the edges. */
+/* Returns a small number mostly, so that events meet; sometimes a number at an edge of a range. */
 static uint64_t take_number(struct fuzz *source)
 {
     static const uint64_t edges[] = {UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, 1, 999, 1001};
@@ -91,7 +88,7 @@ static void note_loss(struct fuzz *source, struct assembler *assembler)
     };
     const unsigned copies = take(source, 1) == 255 ? LOSSES_MAX + 2 : 1;
 
-    /* more than the assembler keeps, because it may note one for each event */
+    /* more losses than the assembler stores, because it may note one for each event */
     for (unsigned i = 0; i < copies; i++)
         assembler_note_loss(assembler, &loss);
 }
@@ -159,5 +156,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assembler_free(assembler);
     return 0;
 }
-
-#pragma clang attribute pop

@@ -4,14 +4,11 @@
  * accept the written spans.
  *
  * Headers, sizes and ids of events are as a tracer writes them, because babeltrace2 2.0.4 aborts on
- * some other ones. (Values of events of other classes: tests/plugin/make_traces.py.)
+ * some others. (tests/plugin/make_traces.py has values of events of other classes.)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
-
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/sink.h"
 #include "zipkin_rules.h"
@@ -213,7 +210,7 @@ static void put_event(FILE *file, struct fuzz *source, uint64_t time)
 
 #define PACKET_HEAD 64
 
-/* The next packet begins with the end of the packet before, or less. */
+/* The begin of the next packet of a stream, and its numbers unless packets or events are lost. */
 struct position {
     uint64_t time;
     uint64_t sequence;
@@ -433,5 +430,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_account(check_spans());
     return 0;
 }
-
-#pragma clang attribute pop

@@ -1,6 +1,6 @@
 /*
- * Fuzzes the rules of tail sampling. Any bytes are rules or an error that names the line. A kept
- * random trace has one of their lines as its reason, and other rules of the same text give the same
+ * Fuzzes the rules of tail sampling. Any bytes are rules or an error that names the line. The
+ * reason of a kept random trace is a line of the rules. Other rules of the same text give the same
  * reason.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -9,9 +9,6 @@
 
 #include "babeltrace-plugin/model/tail.h"
 #include "babeltrace-plugin/model/statistics.h"
-
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #define TAIL_NAMES 6
 
@@ -147,5 +144,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     statistics_clear(statistics);
     return 0;
 }
-
-#pragma clang attribute pop

@@ -122,7 +122,7 @@ static void all_advance(struct send_all *all, int64_t time_ns)
 
     assembler_advance(all->pipeline.assembler, time_ns);
     all_count(all, time_ns);
-    (void)pipeline_go_on(&all->pipeline, &ignored);
+    (void)pipeline_advance(&all->pipeline, &ignored);
     (void)export_check(all->agent->export);
 }
 
