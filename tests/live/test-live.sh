@@ -128,7 +128,7 @@ done
 # ---- another configuration
 echo 'no-such-key = 1' >>"$WORK/blkin.conf"
 "$blkin" reload --runtime-dir="$WORK/run" 2>"$WORK/said" && fail "a wrong configuration was taken"
-grep -q 'the configuration is wrong, the old one holds' "$WORK/said" || fail "reload says: $(cat "$WORK/said")"
+grep -q 'the configuration is wrong, the old one stays in force' "$WORK/said" || fail "reload says: $(cat "$WORK/said")"
 sed -i 's/no-such-key = 1/session = other/' "$WORK/blkin.conf"
 "$blkin" reload --runtime-dir="$WORK/run" >"$WORK/said" && fail "another session was taken"
 grep -q 'a new session of LTTng is needed for: session' "$WORK/said" || fail "reload says: $(cat "$WORK/said")"

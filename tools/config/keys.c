@@ -204,7 +204,7 @@ bool key_is_shared(int key)
 
 /* ---- suggestions for unknown keys ------------------------------------------------------------ */
 
-#define LIKE_MAX 64
+#define LIKE_MAX 64 /* bytes of a name that is compared */
 
 static unsigned least(unsigned a, unsigned b)
 {
