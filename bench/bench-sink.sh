@@ -27,7 +27,7 @@ viewer() {
         tail "$WORK/viewer.log" >&2
         die "babeltrace2 with sink.$component ended with status $status"
     }
-    read -r cpu _ seconds <"$WORK/cost"
+    read -r cpu seconds <"$WORK/cost"
 }
 
 dummy() {

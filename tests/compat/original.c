@@ -1,6 +1,6 @@
 /*
- * A program that uses only the original's C headers. It must compile unchanged and give the events
- * in original.expect, field by field. Its ids are fixed so that they can be compared.
+ * A program that uses only the original's C headers. The program must compile unchanged, and give
+ * the events in original-c.expect, field by field. Its ids are fixed for the comparison.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,6 @@
 /*
- * A program that uses only the original's C++ header: see original.c.
+ * A program that uses only the original's C++ header, and gives the events in original-cpp.expect:
+ * see original.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

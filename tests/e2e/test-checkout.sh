@@ -13,7 +13,7 @@ plain_make() {
         CFLAGS='-O0 -U_FORTIFY_SOURCE' "$@"
 }
 
-# Of each kind some are compiled again, and all is linked: that is about paths, which the objects do not have.
+# Some objects of each kind are compiled again, and all are linked. The other objects are copied: they have no paths.
 mkdir -p "$checkout/build" && cd "$SRC" &&
     cp -pr Makefile mk packaging libblkin tracepoints babeltrace-plugin tools scripts examples tests "$checkout/" &&
     cp -pr "$BUILD/obj" "$checkout/build/" || exit 1

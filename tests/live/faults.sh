@@ -20,7 +20,7 @@ set -u
 scenario=$1 count=$2
 rate=${RATE-2000}
 
-number() { # FILE [WHICH]: of those of 8 bytes each in it
+number() { # FILE [INDEX]: prints a number of 8 bytes of the file, by default the first
     od -An -j$((${2-0} * 8)) -N8 -td8 "$1" 2>/dev/null | tr -d ' '
 }
 now_ms() {
@@ -122,7 +122,7 @@ fault_traced() {
     stop_part other USR1 >/dev/null 2>&1 # between two records
     back_ms=$(now_ms)
 }
-fault_away() { # the reader dies while what it has read waits for a collector
+fault_away() { # the reader dies while its spans wait for a collector
     stop_part collector KILL >/dev/null 2>&1
     many_wait() {
         [ "$(status .counters.spans_waiting)" -ge 1000 ]
@@ -136,7 +136,7 @@ private_begin
 choose_live_places
 free_port port
 start_collector_part
-# At its end it reads the rest for that long and 5 s more, so that a busy machine does not cut it off.
+# At its end `blkin live` reads recorded events for up to flush-timeout-ms and 5 s: enough for a busy machine.
 options=(--endpoint="http://127.0.0.1:$port" --batch-timeout-ms=100 --flush-timeout-ms=60000)
 start_sessiond || exit 1
 start_live "${options[@]}"

@@ -44,7 +44,7 @@ wait_part live 10
 "$blkin" status --runtime-dir="$WORK/run" 2>"$WORK/said" && fail "status of nothing"
 grep -q 'no service of blkin that this user may ask (live, agent or work-root) runs' "$WORK/said" || fail "status says: $(cat "$WORK/said")"
 
-# ---- beyond loopback only when it is said so
+# ---- the relay daemon listens beyond loopback only with expose-relayd
 start_live --relayd-address=0.0.0.0 --expose-relayd=yes --endpoint="file:$WORK/exposed.json"
 is_exposed() {
     grep -q "00000000:$(printf %04X "$RELAYD_LIVE") 00000000:0000 0A" /proc/net/tcp
@@ -69,7 +69,7 @@ if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     umount /etc/hosts
 fi
 
-# ---- without a session daemon it waits, and is ready all the same
+# ---- without a session daemon, `blkin live` is ready, and waits for one
 notify=$WORK/notify
 start_notified notify || exit 1
 cat >"$WORK/blkin.conf" <<END
@@ -96,7 +96,7 @@ refused_second() {
 }
 refused_second || fail "a second one: $(cat "$WORK/second.log")"
 
-# ---- it comes
+# ---- the session daemon starts
 start_sessiond || exit 1
 wait_read || exit 1
 start_stack && run_client "$requests" || exit 1

@@ -1,4 +1,4 @@
-# The shared parts of the tests of the spans of SDKs: the agent, and requests.
+# The shared parts of the tests of SDKs' spans: the agent, and requests.
 # SPDX-License-Identifier: BSD-2-Clause
 import contextlib
 import gzip
@@ -57,7 +57,7 @@ class Agent:
         return ask(self.folder.name + "/run/agent.sock")
 
     def reload(self, text):
-        """Gives it this file as its configuration."""
+        """Makes the text the agent's configuration."""
         with open(self.config, "w", encoding="ascii") as file:
             file.write(text)
         subprocess.run([BUILD + "/bin/blkin", "reload", "agent"], env=self.environment, check=True)

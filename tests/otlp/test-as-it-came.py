@@ -26,7 +26,7 @@ def collected(collector):
 
 
 def without_rule(one):
-    """Takes the agent's own tag, which is the last, off the span."""
+    """Returns the span without its last tag, which must be the agent's own. If not, returns that tag."""
     tag = one.attributes.pop()
     return one if tag.key == "blkin.kept" else tag
 
@@ -95,8 +95,8 @@ class AsItCame(unittest.TestCase):
             wait_until(lambda: len(got()) == len(expected), got)
             self.assertEqual(got(), expected)
 
-    def test_what_is_not_known_here(self):
-        """Fields of a later version of OTLP are sent, too."""
+    def test_unknown_fields(self):
+        """Fields of a later version of OTLP, which the agent does not know, are sent, too."""
         later = span(1, 1, ms=51).SerializeToString() + b"\xa2\x1f\x03abc"
         body = otlp.CLASSES["ExportTraceServiceRequest"]()
         body.resource_spans.add().scope_spans.add().spans.add().MergeFromString(later)

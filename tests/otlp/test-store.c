@@ -74,7 +74,7 @@ static bool add(struct sdk_store *store, struct store_span span)
     return true;
 }
 
-/* ---- and compared ---------------------------------------------------------------------------- */
+/* ---- given spans are compared with the model ------------------------------------------------- */
 
 struct store_given {
     size_t count;
@@ -186,8 +186,7 @@ TEST(too_large_is_refused)
     sdk_store_free(store);
 }
 
-/* Whichever allocation fails: the span is refused for that reason, and the store stays as it was.
- */
+/* If any allocation fails, the store refuses the span for that reason, and stays unchanged. */
 TEST(no_memory_is_refused)
 {
     struct sdk_store *store = new_store(0);
@@ -223,8 +222,7 @@ TEST(a_wrong_clock_is_no_harm)
     sdk_store_free(store);
 }
 
-/* ---- two senders ------------------------------------------------------------------------------
- */
+/* ---- two senders ----------------------------------------------------------------------------- */
 
 /* A sender of many spans overwrites its own spans. The other sender's trace stays whole: none of
  * its spans is known to be lost. */

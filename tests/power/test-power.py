@@ -29,7 +29,7 @@ from common import pause, wait_until  # noqa: E402
 
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
-from faulty_collector import Collector, slow  # noqa: E402
+from faulty_collector import Collector  # noqa: E402
 from scenarios import expect, run_scenarios, scenario  # noqa: E402
 
 RUNS = int(os.environ.get("RUNS", "3"))

@@ -22,7 +22,7 @@ wait_part collector 60 || {
 spans=$(stack_spans "$requests")
 wait_for 30 - "$spans spans in Zipkin" zipkin_holds "$spans" || exit 1
 
-# and of another time: errors, services that are not traced themselves, halves of one span
+# made traces of another time, with errors, services that are not traced themselves, and halves of one span
 "$PYTHON" - "$SRC" "$ZIPKIN_URL" <<'PY' || fail "Zipkin does not take made traces"
 import json, sys, urllib.request
 sys.path.insert(0, f"{sys.argv[1]}/tests/report")
@@ -58,7 +58,7 @@ zipkin_get "api/v2/traces?serviceName=client&limit=10000&lookback=86400000" >"$W
     zipkin_get "api/v2/dependencies?endTs=$(date +%s)000&lookback=86400000" >"$WORK/recorded-calls.json" &&
     zipkin_get "api/v2/dependencies?$window" >"$WORK/made-calls.json" || exit 1
 
-# of the same time, and not in the requests above: errors of steps
+# a trace of the same time that the requests above do not return: it has steps with an error
 start_collector "$ZIPKIN_URL/api/v2/spans" "$BUILD/tests/plugin/traces/steps"
 wait_part collector 60 || fail "babeltrace2 of steps"
 steps_are_there() {
@@ -84,7 +84,7 @@ blkin "stat --json" "$BUILD/tests/plugin/traces/steps" "$WORK/steps-folder.stat"
 blkin report "$WORK/trace" "$WORK/recorded-folder.html"
 blkin report "$ZIPKIN_URL/api/v2/traces?serviceName=client&limit=10000&$window" "$WORK/made-url.html"
 
-PYTHONPATH="$SRC/tests/stat" "$PYTHON" - "$WORK" "$spans" <<'PY' || fail "Zipkin says otherwise"
+PYTHONPATH="$SRC/tests/stat" "$PYTHON" - "$WORK" "$spans" <<'PY' || fail "Zipkin has other figures"
 import collections, json, re, sys, unittest
 from expected import check
 

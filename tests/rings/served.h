@@ -29,7 +29,7 @@ struct served {
     pid_t keeper, service;
 };
 
-/* Notes of the test and its programs for each other. */
+/* Maps the memory by which the test and its programs tell each other how far they are. */
 static inline void *served_share(int fd, size_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

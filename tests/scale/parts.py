@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 import broker
@@ -99,7 +98,7 @@ class Worker(part.Part):
         self.kills = self.ends = 0
 
     def keep_up(self):
-        """Restarts a worker that has ended by itself, as systemd does, but not one that was stopped or killed."""
+        """Restarts the worker if it has ended by itself, as systemd does; not if the test has stopped or killed it."""
         if self.process is not None and self.process.poll() is not None:
             self.ends += 1
             self.start()
@@ -114,7 +113,7 @@ class Worker(part.Part):
         status = self.end()
         self.process = None
         self.ends += status == 1
-        if status not in (0, 1, -signal.SIGTERM):  # the latter, at its start
+        if status not in (0, 1, -signal.SIGTERM):  # -SIGTERM: the worker was still starting
             raise Failed(f"worker {self.name} ended with status {status}: {self.said()[-1500:]}")
 
     def page(self):

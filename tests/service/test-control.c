@@ -161,7 +161,7 @@ static void test_no_descriptor(void)
     has_none = false;
 }
 
-/* ---- another one of the same name */
+/* ---- another service of the same name */
 
 static int open_too(const void *order, size_t size)
 {
@@ -209,7 +209,7 @@ static void wait_for_kill(int orphan_waits)
     (void)pause();
 }
 
-/* Returns a descriptor; the child lives until it is closed. */
+/* Returns a descriptor: the killed service's child lives until the test closes the descriptor. */
 static int test_killed(void)
 {
     int fds[2];

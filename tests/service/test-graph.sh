@@ -1,5 +1,5 @@
 #!/bin/bash
-# babeltrace2's graph as the service runs it: a live session, its end, and its messages about missing parts.
+# babeltrace2's graph as `blkin live` runs it: a live session, its end, and its messages about missing parts.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -28,7 +28,7 @@ ends() {
 private_begin
 start_sessiond || exit 1
 
-# A missing part has a one-line message with its name.
+# A message of one line names the missing part.
 closed=
 free_port closed
 start_part no-relayd "$graph" "file:$WORK/no1.json" "net://127.0.0.1:$closed/host/h/s"

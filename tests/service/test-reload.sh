@@ -83,7 +83,7 @@ done
 for line in "session = other" "subbuf-count = 16"; do
     needs_restart "a new session of LTTng" "$line"
 done
-curl -fsS "http://127.0.0.1:$page_port/metrics" >/dev/null || fail "no page where it was"
+curl -fsS "http://127.0.0.1:$page_port/metrics" >/dev/null || fail "there is no page at the old port"
 [ ! -e "$WORK/other" ] || fail "another state folder was made"
 set_keys "endpoint = http://127.0.0.1:$other_port/api/v2/spans" "log-level = error"
 reload 0 "the new configuration holds"

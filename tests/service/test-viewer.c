@@ -28,9 +28,9 @@
 static int listener;
 static uint64_t beacon_ns; /* the relay daemon's answer; 0: noise */
 static int new_streams;    /* their number */
-static int metadata_parts; /* parts of the metadata that the relay daemon has not given yet; -1: no
-                            * trace has any */
-static unsigned metadata_asks; /* requests for it */
+static int metadata_parts; /* the relay daemon has so many parts of the metadata; -1: no trace has
+                            * metadata */
+static unsigned metadata_asks; /* requests for metadata */
 static unsigned seed;
 
 static uint64_t now_ns(void)
@@ -97,7 +97,7 @@ static const char *const parts[] = {
     "eam { id = 0; event.header := struct event_header_compact; };\n",
 };
 
-/* Returns its size. */
+/* Makes a packet of metadata with the text. Returns the packet's size. */
 static size_t make_metadata(unsigned char *packet, const char *text)
 {
     const uint32_t magic = 0x75d11d57, bits[2] = {(37 + (uint32_t)strlen(text)) * 8, 512 * 8};
@@ -295,7 +295,7 @@ static void check_metadata(const char *url)
     CHECK(get(fd, streams, sizeof(streams)));
     CHECK(index_status(fd, STREAM_A, &index) == 2);
     CHECK(index_status(fd, STREAM_B, &index) == 2);
-    /* from here on it is held for its metadata only */
+    /* from here on, the filter holds indexes only because of the metadata */
     WORK_UNTIL(metadata_asks > 0, CHECK(index_status(fd, STREAM_A, &index) == 2));
     asks = metadata_asks;
     for (int round = 0; round < 10; round++) { /* once for both */

@@ -89,4 +89,4 @@ stop_part live TERM 20 || {
     fail "blkin live ended with status $?"
 }
 wait_part stat 20 || fail "blkin stat did not end with its service"
-grep -q "the service has ended" "$WORK/stat.log" || fail "it does not say why it ends"
+grep -q "the service has ended" "$WORK/stat.log" || fail "blkin stat does not say why it ends"

@@ -169,8 +169,7 @@ TEST(test_overlap)
     CHECK(!decoded.is_broken && decoded.spans == 2 && calls == 2);
 }
 
-/* ---- spans of other tracers, as Zipkin's JSON
- * ---------------------------------------------------- */
+/* ---- spans of other tracers, as Zipkin's JSON ------------------------------------------------ */
 
 struct pair {
     const char *key, *value;

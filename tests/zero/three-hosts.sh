@@ -31,7 +31,7 @@ delay_wire() {
 
 # ---- servers ----------------------------------------------------------------------------------------
 
-# run_on HOST SERVICE PROGRAM...: runs it traced, without instrumentation.
+# run_on HOST SERVICE PROGRAM...: starts the program under `blkin run`.
 run_on() {
     start_on "$1" "$2" "$blkin" run --service="$2" --usage=3 -- "${@:3}"
 }
@@ -58,7 +58,7 @@ stop_servers() {
 
 # ---- recording --------------------------------------------------------------------------------------
 
-# begin_record NAME: begins it on all hosts.
+# begin_record NAME: begins the recording on all hosts.
 begin_record() {
     local host
     rm -rf "$WORK"/[123]/trace
@@ -75,7 +75,7 @@ begin_record() {
     done
 }
 
-# end_record NAME: ends it, with the spans of all hosts in $WORK/spans.json.
+# end_record NAME: ends the recording. The spans of all hosts are in $WORK/spans.json.
 end_record() {
     local host
     for host in 1 2 3; do
@@ -107,7 +107,7 @@ whole() {
     begin_record "$figure"
     fio_with $(($2 / 4)) --numjobs=4 --group_reporting "${@:3}"
     end_record "$figure"
-    all=$(jq '.jobs[0] | .read.total_ios + .write.total_ios + .sync.total_ios' "$WORK/fio.json") || fail "fio's word"
+    all=$(jq '.jobs[0] | .read.total_ios + .write.total_ios + .sync.total_ios' "$WORK/fio.json") || fail "fio's output has no counts"
     found=$("$PYTHON" "$tiers" whole "$WORK/spans.json") || fail "no traces"
     echo "$found traces of $all requests are whole" >&2
     awk -v found="$found" -v all="$all" -v figure="$figure" \
