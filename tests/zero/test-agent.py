@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Real servers under `blkin run`, with the agent and no LTTng daemon on the machine: nbdkit, PostgreSQL, redis and
-# sshd. Each answers fast requests and a slow one: only that is sent, and its trace is whole.
+# sshd. Each answers fast requests and a slow one. The agent sends only the slow request, as a whole trace.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 import getpass
@@ -16,7 +16,7 @@ import sys
 from clients import Client, Nbd, Postgres
 from daemons import postgresql
 from load import Failed
-from parts import BLKIN, LIMIT_S, World, fetch, redis, wait_until
+from parts import BLKIN, LIMIT_S, World, fetch, redis, run_main, service_status, wait_until
 
 FAST = 50  # requests of each server
 SLOW_S = 1.5
@@ -48,12 +48,10 @@ class Agent:
                                  BLKIN_RING_SOCKET=str(world.folder / "rings"), BLKIN_ENDPOINT=f"http://127.0.0.1:{port}",
                                  BABELTRACE_PLUGIN_PATH=f"{os.environ['BUILD']}/plugins")
         world.start("agent", BLKIN, "agent")
-        wait_until(lambda: self.status().get("state") == "recording", "that it records")
+        wait_until(lambda: self.status().get("state") == "recording", "the agent records")
 
     def status(self):
-        done = subprocess.run([BLKIN, "status", "--json", "agent"], capture_output=True, text=True, timeout=LIMIT_S,
-                              env=self.world.environment, check=False)
-        return json.loads(done.stdout) if done.returncode == 0 else {}
+        return service_status("agent", environment=self.world.environment)
 
     def written(self):
         return sum(memory["written_bytes"] for memory in self.status()["rings"]["memories"])
@@ -208,7 +206,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Failed as failure:
-        sys.exit(f"FAILED: {failure}")
+    run_main(main)
