@@ -220,4 +220,52 @@ print(f"{len(numbers)} spans, {gaps} in gaps, {missing} counted as missing")
 # the process's own events, one a second, have numbers of the same sequence
 sys.exit(not 0 < gaps <= missing <= gaps + int(sys.argv[3]))
 END
+
+# Records that were sent after the saved place, and are overwritten when the next agent reads on from there. Nobody
+# knows then that they were sent: the gap in a thread's numbers counts as missing, and as unsure.
+IFS=, read -r here there _ < <("$PYTHON" -c 'import os; print(*sorted(os.sched_getaffinity(0)), "", "", sep=",")')
+rm -r "$WORK/state"
+start_all unsure ring-bytes=2M
+write wanderer 0 1000000000 200 "$WORK/wanderer.made"
+wait_for 20 wanderer "its first spans" has_made wanderer 1 2>/dev/null || exit 1
+# at CPU N: waits for N more spans of the wanderer on this CPU.
+at() {
+    taskset -cp "$1" "${private_pid[wanderer]}" >/dev/null || fail "taskset"
+    wait_for 20 - "$2 spans" has_made wanderer $(($(made wanderer) + $2)) || exit 1
+}
+has_place() {
+    [ "$(jq .read.mono_ns "$WORK/state/agent.json")" -gt "$1" ] 2>/dev/null
+}
+at "$here" 20
+wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True || exit 1
+wait_for 20 agent "a new place" has_place "$(jq .read.mono_ns "$WORK/state/agent.json")" || exit 1
+cp "$WORK/state/agent.json" "$WORK/old.json"
+at "${there:-$here}" 10
+at "$here" 40
+at "${there:-$here}" 10
+write flood 1000000000 30000 8000 "$WORK/flood.made"
+taskset -cp "$here" "${private_pid[flood]}" >/dev/null
+wait_part flood 60 || fail "a writer of more spans than a ring holds"
+stop_part wanderer TERM
+wait_for 20 agent "all spans" has_accepted $(($(made wanderer) + $(made flood))) || exit 1
+is counters events_missing 0 && is rings overwritten_bytes 0 || fail "spans are missing before the kill"
+stop_part agent KILL 5
+cp "$WORK/old.json" "$WORK/state/agent.json"
+start_all unsure ring-bytes=2M
+wait_for 20 agent "spans of the rings" has_accepted $(($(jq .counters.spans_accepted "$WORK/old.json") + 10)) || exit 1
+end_agent
+jq -e '"missing: \(.counters.events_missing), unsure: \(.counters.events_unsure), skipped: \(.skipped_bytes) bytes",
+    .counters.events_missing == .counters.events_unsure and .skipped_bytes > 0' "$WORK/state/agent.json" ||
+    fail "spans that were sent count as missing"
+[ -z "$there" ] || jq -e '.counters.events_missing >= 40' "$WORK/state/agent.json" >"$WORK/null" ||
+    echo "the thread did not run on both CPUs when it should"
+grep -q '^BK4080 ' "$WORK/agent.log" || fail "the log does not say what was overwritten"
+# An end in order leaves a place after which nothing was sent, until the next agent sends something.
+jq -e '.read.is_end' "$WORK/state/agent.json" >"$WORK/null" || fail "the place is not that of an end"
+start_all unsure ring-bytes=2M
+has_no_end() {
+    jq -e '.read.is_end | not' "$WORK/state/agent.json" >"$WORK/null"
+}
+wait_for 20 agent "a state that tells a kill from an end" has_no_end || exit 1
+end_agent
 exit 0

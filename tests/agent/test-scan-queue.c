@@ -74,6 +74,10 @@ TEST(test_cap)
     /* a request without traces is taken, too: it must be answered */
     CHECK(taken->next->next && taken->next->next->count == 0 && taken->next->next->left_out == 2);
     requests_free(taken);
+
+    scan_queue.more_for_others = 4;
+    CHECK(scan_queue_room(&scan_queue, NULL) == 6);
+    CHECK(scan_queue_room(&scan_queue, &(struct asker){.rest_ms = 0}) == 2);
 }
 
 /* Each asker has a limit of its own. A scan is for one asker. An asker that rests holds up no

@@ -45,25 +45,26 @@ TEST(test_refused)
             "every: expected a duration such as 500ms, 10s or 2m, got \"\"");
     REFUSED("disk every 1 s", "disk every 1 s",
             "every: expected a duration such as 500ms, 10s or 2m, got \"1\"");
-    REFUSED("disk every 1s please", "disk every 1s please", "expected its end, got \"please\"");
+    REFUSED("disk every 1s please", "disk every 1s please",
+            "expected the rule's end, got \"please\"");
     REFUSED("disk.busy every 1s", "disk.busy every 1s",
             "every: a group is recorded as a whole: expected \"disk every 1s\"");
     REFUSED("run-queue > 4", "run-queue > 4",
-            ">: expected a view after it: one of run_queue.running, run_queue.blocked, "
+            ">: expected a view before it: one of run_queue.running, run_queue.blocked, "
             "run_queue.switches, run_queue.created, run_queue.load_1m");
     REFUSED("disk.busy > much", "disk.busy > much",
-            ">: expected a number, as it is or with %, got \"much\"");
+            ">: expected a number, without a unit or with %, got \"much\"");
     REFUSED("disk.busy > 95ms", "disk.busy > 95ms",
-            ">: expected a number, as it is or with %, got \"95ms\"");
+            ">: expected a number, without a unit or with %, got \"95ms\"");
     REFUSED("disk.read changed 5%/s", "disk.read changed 5%/s",
-            "changed: expected a number, as it is or with B/s, or with %, got \"5%/s\"");
+            "changed: expected a number, without a unit or with B/s, or with %, got \"5%/s\"");
     REFUSED("run-queue.running > -1", "run-queue.running > -1", ">: expected a number, got \"-1\"");
     REFUSED("disk.busy > 95% for ever", "disk.busy > 95% for ever",
             "for: expected a duration such as 500ms, 10s or 2m, got \"ever\"");
     REFUSED("disk.busy > 95% keep 10s for 1s", "disk.busy > 95% keep 10s for 1s",
-            "expected nothing, \"for 1s\" or \"keep 10s\", got \"for\"");
+            "expected \"for 1s\", \"keep 10s\" or the rule's end, got \"for\"");
     REFUSED("memory.dirty changed 5% keep 10s", "memory.dirty changed 5% keep 10s",
-            "expected its end, got \"keep\"");
+            "expected the rule's end, got \"keep\"");
     REFUSED("memory.dirty(x) > 5", "memory.dirty(x) > 5", "memory has no instances");
     REFUSED("disk(vda every 1s", "disk(vda every 1s",
             "expected names of instances in the parentheses, such as (vd*)");

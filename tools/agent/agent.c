@@ -7,6 +7,7 @@
 #include "tools/base/json.h"
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
+#include "tools/cluster/broker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +57,8 @@ static const struct total own[] = {
     OWN(traces_skipped, "Traces that are not looked for again, as the agent crashed twice while it "
                         "looked for them."),
     OWN(skipped_bytes, "Bytes of the rings that are not read (send = all), as the agent crashed "
-                       "twice while it read them."),
+                       "twice while it read them, or as they were overwritten before it started "
+                       "again."),
 };
 
 const struct totals_table agent_table = {"agent", own, sizeof(own) / sizeof(own[0])};
@@ -118,6 +120,17 @@ static void agent_take_over(const struct agent *agent, const char *name, const c
         (void)rename(before, path);
 }
 
+void agent_limit_requests(struct agent *agent)
+{
+    const struct config *config = agent->config;
+    const int64_t wants_per_s = config_integer(config, "cluster-wants-per-s");
+
+    agent->scan_queue.max = (size_t)config_integer(config, "fetch-traces");
+    /* after an absence, the broker delivers at once all the wants that it has kept */
+    agent->scan_queue.more_for_others =
+        config_text(config, "cluster")[0] ? (size_t)(wants_per_s * BROKER_EXPIRY_S) : 0;
+}
+
 bool agent_open(struct agent *agent, struct error *error)
 {
     char folder[4096];
@@ -134,7 +147,7 @@ bool agent_open(struct agent *agent, struct error *error)
         say(BK4045,
             "%s has slow traces of an earlier version, which are not sent: delete the folder",
             folder);
-    agent->scan_queue.max = (size_t)config_integer(agent->config, "fetch-traces");
+    agent_limit_requests(agent);
     agent->alarms_seen = agent_totals_load(&agent->totals, agent->totals_file);
     agent->read_on = json_incref(agent->totals.read);
     if (!agent->alarms_seen && access(agent->totals_file, F_OK) == 0)

@@ -50,7 +50,7 @@ struct agent_totals {
     uint64_t traces_apart;       /* spans about traces of one request that were sent apart */
     uint64_t halves_dropped;     /* halves of requests (joins.h) for which there was no room */
     uint64_t rings_grown;
-    uint64_t traces_skipped, skipped_bytes; /* after crashes: see deaths.h */
+    uint64_t traces_skipped, skipped_bytes; /* after crashes and kills: see deaths.h, send_all.h */
     /* no counters */
     uint64_t ring_bytes; /* the size of a ring in new memories; 0: not grown */
     json_t *read;        /* the settled place of send = all: see send_all.h; NULL: none */
@@ -89,6 +89,9 @@ void agent_close(struct agent *agent);
 
 /* Sets the path of a file in state-dir. */
 void agent_path(const struct agent *agent, const char *name, char path[4096]);
+
+/* Sets the limits of the scan queue from the configuration. */
+void agent_limit_requests(struct agent *agent);
 
 /* Returns true if this host sends every trace without a request. */
 bool agent_sends_all(const struct agent *agent);

@@ -122,6 +122,7 @@ static void service_step(void *context)
     judge_ms = wants_judge(parts->wants);
     next_ms = scan_ms < next_ms ? scan_ms : next_ms;
     next_ms = judge_ms < next_ms ? judge_ms : next_ms;
+    wants_save(parts->wants);
     service->planned_ms = next_ms > now_ms ? next_ms : now_ms;
     timer_set(parts->agent.loop, &parts->agent.step, service->planned_ms - now_ms);
     if (service->is_stopping)
@@ -328,7 +329,7 @@ static bool service_take(void *context, struct config **given, struct error *err
         (void)service_sample(service, service->frame.config, &ignored);
         return false;
     }
-    agent->scan_queue.max = (size_t)config_integer(config, "fetch-traces");
+    agent_limit_requests(agent);
     if (service->parts.otlp)
         otlp_in_limit(service->parts.otlp, (uint64_t)config_integer(config, "otlp-spans-per-s"));
     return true;
@@ -478,6 +479,7 @@ static void service_serve(struct service *service)
     agent->totals.read = json_incref(agent->read_on); /* all spans are settled */
     agent_save(agent);
     agent_save_collected(agent);
+    wants_save(parts->wants);
     service->has_failed |= !saver_end();
 }
 

@@ -173,24 +173,25 @@ static void wants_add_unsent(void *context, struct collected_trace *trace)
     (void)request_add(again->request, trace->id, trace->asked_ns, trace->why);
 }
 
-/* Fetches again from the rings of this host. No other host is asked. */
-static void wants_fetch_unsent(struct wants *wants)
+/* Fetches again from the rings of this host. No other host is asked. Returns false if no trace is
+ * unsent. */
+static bool wants_fetch_unsent(struct wants *wants, size_t room)
 {
     struct agent *agent = wants->agent;
-    struct again again = {wants, request_new("", agent->host), 0, false,
-                          scan_queue_room(&agent->scan_queue, NULL)};
+    struct again again = {wants, request_new("", agent->host), 0, false, room};
 
     if (again.request)
         collected_each(agent->collected, wants_add_unsent, &again);
-    if (again.request && again.request->count) {
-        say(BK4044,
-            "the spans of %zu traces were not settled when the service ended: they are sent again, "
-            "and some may come twice",
-            again.request->count);
-        (void)scan_queue_add(&agent->scan_queue, again.request);
-    } else {
+    if (!again.request || !again.request->count) {
         requests_free(again.request);
+        return false;
     }
+    say(BK4044,
+        "the spans of %zu traces were not settled when the service ended: they are sent again, "
+        "and some may come twice",
+        again.request->count);
+    (void)scan_queue_add(&agent->scan_queue, again.request);
+    return true;
 }
 
 /* Traces without collected spans come first, as rings hold the spans only for seconds. For
@@ -199,23 +200,26 @@ static void wants_fetch_unsent(struct wants *wants)
 void wants_repeat(struct wants *wants)
 {
     const struct scan_queue *scan_queue = &wants->agent->scan_queue;
+    const size_t free_room = scan_queue_room(scan_queue, NULL);
+    const size_t room = free_room < scan_queue->max ? free_room : scan_queue->max;
     struct request *request;
+    bool has_unsent;
 
-    if (!wants->asks_again || scan_queue_room(scan_queue, NULL) == 0)
+    if (!wants->asks_again || room == 0)
         return;
-    request = wants_list_open(wants, false, scan_queue_room(scan_queue, NULL));
+    request = wants_list_open(wants, false, room);
     if (request) {
         wants_send(wants, request, NULL, 0);
         return;
     }
-    wants_fetch_unsent(wants);
+    has_unsent = wants_fetch_unsent(wants, free_room);
     request = wants_list_open(wants, true, scan_queue->max);
     if (request) { /* this host's answer comes from the list of collected traces */
         wants_ask_others(wants, request, NULL, 0, NULL);
         wants_answer(wants, request, NULL, NULL, NULL);
         requests_free(request);
     }
-    wants->asks_again = request != NULL;
+    wants->asks_again = request || has_unsent;
 }
 
 /* ---- the file of waiting requests from other hosts ------------------------------------------- */
@@ -231,9 +235,13 @@ static void wants_add_others(const struct wants *wants, json_t *list,
 
 void wants_save(struct wants *wants)
 {
-    json_t *list = json_array();
+    json_t *list;
     size_t length = 0;
 
+    if (!wants->others_changed)
+        return;
+    wants->others_changed = false;
+    list = json_array();
     wants_add_others(wants, list, wants->agent->scan_queue.taken);
     wants_add_others(wants, list, wants->agent->scan_queue.list);
     if (json_array_size(list) || wants->has_saved_others) {
@@ -366,7 +374,7 @@ static void wants_take_request(struct wants *wants, const json_t *message, bool 
     judge_yield(wants->judge, request);
     wants->agent->totals.traces_dropped +=
         left + scan_queue_add(&wants->agent->scan_queue, request);
-    wants_save(wants);
+    wants->others_changed = true;
     agent_step(wants->agent);
 }
 
