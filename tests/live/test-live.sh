@@ -125,14 +125,8 @@ for private in "$WORK/run" "$WORK/state" "$WORK/state/relayd"; do
 done
 [ "$(stat -c %a "$WORK/run/live.sock")" = 600 ] || fail "the socket has mode $(stat -c %a "$WORK/run/live.sock")"
 
-# ---- another configuration
-echo 'no-such-key = 1' >>"$WORK/blkin.conf"
-"$blkin" reload --runtime-dir="$WORK/run" 2>"$WORK/said" && fail "a wrong configuration was taken"
-grep -q 'the configuration is wrong, the old one holds' "$WORK/said" || fail "reload says: $(cat "$WORK/said")"
-sed -i 's/no-such-key = 1/session = other/' "$WORK/blkin.conf"
-"$blkin" reload --runtime-dir="$WORK/run" >"$WORK/said" && fail "another session was taken"
-grep -q 'a new session of LTTng is needed for: session' "$WORK/said" || fail "reload says: $(cat "$WORK/said")"
-sed -i "/session = other/d; s|spans.json|more.json|" "$WORK/blkin.conf"
+# ---- another configuration (the messages of reload: service/test-reload.sh)
+sed -i "s|spans.json|more.json|" "$WORK/blkin.conf"
 "$blkin" reload --runtime-dir="$WORK/run" >"$WORK/said" || fail "reload"
 has_new_reader() {
     status_is '.readers[0].starts' 2 && is_read

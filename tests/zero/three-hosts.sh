@@ -82,11 +82,7 @@ end_record() {
         host_lttng $host destroy "$1" >"$WORK/lttng.log" 2>&1 || fail "lttng destroy on host $host"
     done
     rm -f "$WORK/spans.json"
-    start_collector "file:$WORK/spans.json" "$WORK/1/trace" "$WORK/2/trace" "$WORK/3/trace"
-    wait_part collector 120 || {
-        show_log collector
-        fail "babeltrace2 has failed"
-    }
+    convert "file:$WORK/spans.json" "$WORK/1/trace" "$WORK/2/trace" "$WORK/3/trace"
 }
 
 # fio_with COUNT OPTION...: runs fio on host 1. Each job makes COUNT reads and writes.
