@@ -26,7 +26,7 @@ def expect(condition, what):
 
 
 class Agent:
-    """`blkin agent`; its configuration is that of the environment, and of the file `config`."""
+    """`blkin agent`, with a configuration from the environment and from the file `config`."""
 
     def __init__(self, endpoint="http://127.0.0.1:1", rules="", **more):
         """more: keys of its configuration, as in the environment."""

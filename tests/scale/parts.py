@@ -95,7 +95,7 @@ class Worker(part.Part):
                          BABELTRACE_PLUGIN_PATH=str(BUILD / "plugins"), NOTIFY_SOCKET=str(notify))
         if ahead_ms:
             self.environment.update(LD_PRELOAD=str(AHEAD), CLOCK_AHEAD_MS=str(ahead_ms))
-        self.kills = self.ends = 0
+        self.ends = 0
 
     def keep_up(self):
         """Restarts the worker if it has ended by itself, as systemd does; not if the test has stopped or killed it."""
@@ -106,7 +106,6 @@ class Worker(part.Part):
     def kill(self):
         super().kill()
         self.process = None
-        self.kills += 1
 
     def stop(self):
         """Stops the worker. While its group rebalances, the worker may drop uncommitted work."""

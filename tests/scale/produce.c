@@ -13,7 +13,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +52,7 @@ struct load {
 
     rd_kafka_t *producer;
     rd_kafka_topic_t *rd_topic;
-    uint64_t acknowledged, failed, possibly_stored;
+    uint64_t acknowledged, failed;
     double began; /* s */
     double asked; /* spans that are due by now */
 };
@@ -87,13 +86,10 @@ static void on_report(rd_kafka_t *producer, const rd_kafka_message_t *message, v
     const uint64_t spans = (uint64_t)(uintptr_t)message->_private;
 
     (void)producer;
-    if (!message->err) {
+    if (message->err)
+        load->failed += spans;
+    else
         load->acknowledged += spans;
-        return;
-    }
-    load->failed += spans;
-    if (rd_kafka_message_status(message) == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED)
-        load->possibly_stored += spans;
 }
 
 static bool set(rd_kafka_conf_t *conf, const char *key, const char *value)
@@ -289,9 +285,8 @@ static bool print_account(const struct load *load)
     }
     (void)fprintf(out,
                   "{\"seed\":%" PRIu32 ",\"spans\":%" PRIu64 ",\"acknowledged\":%" PRIu64
-                  ",\"failed\":%" PRIu64 ",\"possibly_stored\":%" PRIu64 ",\n",
-                  load->seed, load->made_spans, load->acknowledged, load->failed,
-                  load->possibly_stored);
+                  ",\"failed\":%" PRIu64 ",\n",
+                  load->seed, load->made_spans, load->acknowledged, load->failed);
     templates_print(out, load->templates, load->made);
     (void)fprintf(out, "}\n");
     return fclose(out) == 0;
