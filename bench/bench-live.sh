@@ -17,7 +17,7 @@ bench=$BUILD/bench
 kind=${KIND:-original}
 seconds=${TRIAL_SECONDS:-2}
 steps=${STEPS:-6}
-session=0 # number of the last one
+session=0 # number of the last session
 
 now_ms() {
     local now=${EPOCHREALTIME/./}
@@ -165,7 +165,7 @@ cpu_of_blkin() {
 cpu_of_rings() {
     export BLKIN_RINGS=$WORK/rings BENCH_AWAIT_RINGS=1
     status_of=agent
-    rm -rf "$WORK/rings.state" # its counters
+    rm -rf "$WORK/rings.state" # the counters of the run before
     BABELTRACE_PLUGIN_PATH=$BUILD/plugins start_part viewer "$BUILD/bin/blkin" agent --runtime-dir="$WORK/run" \
         --state-dir="$WORK/rings.state" --send=all --host=no --ring-socket="$BLKIN_RINGS" --ring-bytes=64M --endpoint="http://$server"
     wait_for 20 viewer "the service" rings_run
@@ -207,7 +207,8 @@ cpu_of() { # PID...
         cpu_ms "$pid"
     done | awk '{ ms += $1 } END { printf "%.3f\n", ms }'
 }
-cpu_of_load() { # VIEWER: its ms are in $cpu, those of LTTng's daemons meanwhile in $daemons_cpu
+# cpu_of_load VIEWER: sets cpu to the CPU time of the viewer in ms, and daemons_cpu to that of LTTng's daemons.
+cpu_of_load() {
     local viewer=$1 spans=$((2 * CPU_RATE)) first=1000 pids daemons before daemons_before
     [ "$viewer" = rings ] ||
         start_session cpu --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || exit 1

@@ -20,7 +20,7 @@ struct original_message {
     struct blkin_trace_info_packed trace_info;
 };
 
-/* The other side of a connection: the packed info comes with the message. */
+/* The server's side of a connection: the packed info arrives with the message. */
 static void serve(const struct original_message *msg)
 {
     struct blkin_endpoint server;

@@ -180,7 +180,7 @@ shows "tls-ca = /ca ; $file:1"
 blkin config show --config="$file" --section=live >"$work/out" || wrong "config show fails"
 grep tls-ca "$work/out" && wrong "tls-ca is still given"
 
-# ---- how it may be written
+# ---- forms of lines and values
 
 says 3 'parameter "retry-us": expected 1000 to 3600000000, got "0x"' \
     < <(printf '\xef\xbb\xbf; comment\r\n\t[live]\r\n  retry-us=0x\r\n')
@@ -207,7 +207,7 @@ blkin config check "$work/pipe" >"$work/said" 2>&1
 [ $? -eq 1 ] || wrong "a pipe is a configuration, or waited for"
 grep -q 'is a pipe: expected a file' "$work/said" || wrong "of a pipe: $(<"$work/said")"
 
-# ---- defaults that depend on others
+# ---- defaults that depend on other keys
 
 given <<<$'state-dir = /state\nsession = mine'
 shows "follow = */mine ; default" --all

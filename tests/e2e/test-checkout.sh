@@ -7,7 +7,7 @@ set -u
 checkout="$TMPDIR/a b/blkin"
 trap 'rm -rf "$TMPDIR/a b"' EXIT
 
-# make as in a shell of the user's: nothing of the make that runs this
+# make as in a user's shell, without the variables of the make that runs the tests
 plain_make() {
     env -u MAKEFLAGS -u MAKELEVEL -u SRC -u BUILD -u BLKIN_PRIVATE make -s -j 2 -C "$checkout" \
         CFLAGS='-O0 -U_FORTIFY_SOURCE' "$@"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# A planted fault is found: in every write's trace its span has the longest self time. RUNS=20: more often.
+# A planted fault is found: in the trace of every write, the span with the fault has the longest self time. RUNS=20 makes
+# 20 runs of each fault.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 set -u

@@ -134,8 +134,8 @@ has_new_reader() {
 wait_for 20 live "a reader with the new configuration" has_new_reader || exit 1
 check_traces "$WORK/spans.json" "$requests" || exit 1
 
-# ---- a reader that is restarted for another configuration misses nothing; SIGTERM: all that was recorded before it is
-# read and delivered. LTTng has room for the spans of some seconds, in which a busy machine may not run its daemons.
+# ---- a reader that is restarted for another configuration misses nothing. After SIGTERM, all events that were recorded
+# before are read and delivered. LTTng has room for the spans of some seconds, as long as a busy machine may stand still.
 start_part writer "$BUILD/tests/live/writer" 0 10000 4000 "$WORK/made"
 wait_for 20 live "the first spans" counter_reaches spans_accepted $((spans + 1)) || exit 1
 sed -i "s|more.json|third.json|" "$WORK/blkin.conf"
@@ -165,7 +165,7 @@ has_other_reader() {
     [ "${pid:-0}" != 0 ] && [ "$pid" != "$reader" ] && reader=$pid
 }
 kill -KILL "$reader"
-for ((i = 0; i < 2; i++)); do # before it is attached: each time it is started later
+for ((i = 0; i < 2; i++)); do # each reader dies before it is attached, and the next reader starts later
     wait_for 20 live "another reader" has_other_reader || exit 1
     kill -KILL "$reader"
 done

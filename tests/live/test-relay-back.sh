@@ -1,6 +1,6 @@
 #!/bin/bash
-# The relay daemon is killed and comes back while the session daemon does not answer a request. When it answers, the
-# session is made again, and read.
+# The relay daemon is killed, and another one starts, while the session daemon does not answer a request. When the session
+# daemon answers, `blkin live` makes and reads the session again.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/live/live.sh

@@ -118,7 +118,7 @@ keeps() {
     until spans_arrived "$1" 1; do
         ((SECONDS < deadline)) || return 1
         program "$1" 200
-        timeout 60 blkin keep --last=10s || : # its ring is younger: it says so
+        timeout 60 blkin keep --last=10s || : # status 1 if the rings do not reach back 10 s
     done
 }
 

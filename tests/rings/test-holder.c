@@ -84,8 +84,7 @@ TEST(test_rules)
     forget_all();
 }
 
-/* The program connects as often as it can, never reads, and says for every second connection that
- * it is gone. */
+/* The program connects as often as it can, never reads, and shuts down every second connection. */
 static int stall(unsigned number)
 {
     int connected = 0;

@@ -7,7 +7,7 @@ set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 folder=$TMPDIR/l # short, as sockets of the tests are below
-chmod 755 "$TMPDIR" # for other users, too
+chmod 755 "$TMPDIR" # some tests run programs of other users
 mkdir -m 755 "$folder"
 trap 'rm -rf "$folder"' EXIT
 localedef -i de_DE -f UTF-8 "$folder/de_DE.UTF-8" >"$folder/log" 2>&1 ||

@@ -1,5 +1,5 @@
 #!/bin/bash
-# blkin stat beside `blkin live`: it finds the service and its readers by itself.
+# blkin stat beside `blkin live`: the command finds the service and its readers.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/live/live.sh
@@ -22,7 +22,7 @@ one_source() {
 }
 
 wait_for 10 stat "the reader's statistics" one_source || exit 1
-# Late spans of the first request would count as the others'.
+# Late spans of the first request would count as spans of the next requests.
 is_calm() {
     jq -es ".[-4:] | length == 4 and (map(.spans) | add) == 0 and (last | .services.live.spans_accepted == $(stack_spans 1))" "$WORK/stat.log" >/dev/null
 }
@@ -44,7 +44,7 @@ has_counters() { # all are accepted: spans that come later would be in "unseen"
 }
 
 wait_for 20 stat "the service's counters" has_counters || exit 1
-# a reader that ends has counted all of its spans, and another one goes on
+# a reader that ends has counted all of its spans, and the next reader continues
 unseen() {
     jq -s 'last.services.live.spans_accepted - (map(.spans) | add)' "$WORK/stat.log"
 }
