@@ -77,7 +77,7 @@ for steps in 0 1; do
     # On a busy machine the load falls behind. Then it has not made all requests at all hosts, or made a part of a
     # trace after the agents' linger time.
     on_time=$(jq '.judged - .late' <<<"$result")
-    [ "$on_time" -ge 10 ] || fail "the load has planted $on_time that it was in time for"
+    [ "$on_time" -ge 10 ] || fail "the load has made only $on_time planted requests in time"
     must complete "$on_time"
     for what in tagged untagged silent fast doubles false_tags without_why; do
         must $what 0

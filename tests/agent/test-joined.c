@@ -58,11 +58,11 @@ static struct {
     unsigned refused;  /* of 100 wants */
     unsigned late;     /* of 100 halves are recorded seconds later */
     unsigned doubled;  /* of 100 requests have the keys of another one at the same time */
-    unsigned delay_ms; /* the longest way of a message */
+    unsigned delay_ms; /* the longest time that a message takes */
     bool has_away;
 } faults;
 
-/* the collector's */
+/* for the collector: the id and the parent under which each trace was sent */
 static struct trace_id sent[JOINED_REQUESTS][TIERS];
 static uint64_t parents[JOINED_REQUESTS][TIERS];
 static bool is_sent[JOINED_REQUESTS][TIERS];
@@ -248,7 +248,7 @@ static void take_want(struct host *host, const json_t *json)
         answer(host, request, 0, "other hosts may not want more");
         requests_free(request);
     } else {
-        joins_hear(host->joins, request);
+        joins_queue_want(host->joins, request);
     }
 }
 
@@ -262,7 +262,7 @@ static void take(struct host *host, const struct joined_message *message)
         made->answered[message->from] = true;
         made->has_failed |= json_object_get(json, "error") != NULL;
     } else if (json_object_get(json, "settled")) {
-        joins_hear_settled(host->joins, json);
+        joins_take_settled(host->joins, json);
     } else {
         take_want(host, json);
     }

@@ -211,8 +211,7 @@ TEST(test_changed)
     begin("memory.dirty changed 10%");
     dirty(100, 1000);
     dirty(200, 1100); /* exactly 10 % is not more */
-    dirty(300, 1101); /* compared with the last recorded sample, not with the one before; the sample
-                       * before comes along */
+    dirty(300, 1101); /* compared with the last recorded sample; the sample before passes, too */
     dirty(400, 1200);
     dirty(500, 900);
     dirty(600, 990);
@@ -253,7 +252,7 @@ TEST(test_threshold)
     disk(600, 490); /* 90 % */
     disk(700, 590);
     disk(800, 690);
-    disk(900, 600); /* the counter began again: time counts from here */
+    disk(900, 600); /* the counter began again: the 300 ms begin here */
     disk(1000, 700);
     disk(1100, 800);
     disk(1200, 900);
@@ -266,7 +265,7 @@ TEST(test_threshold)
     dirty(300, 0);
     CHECK_TEXT(passed, "@100 @200 @300 ");
 
-    /* any of them, but not more often than that */
+    /* either threshold, but not more often than every 200 ms */
     begin("disk.busy > 95%, disk.queue > 4, disk every 200ms");
     disk(100, 0);
     for (uint64_t t = 200; t < 700; t += 100)
@@ -282,8 +281,8 @@ TEST(test_keep)
     CHECK_TEXT(asked, "");
     disk(300, 198);
     CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|");
-    disk(400, 298); /* the condition goes on: one request */
-    disk(500, 300); /* it ends */
+    disk(400, 298); /* the threshold still holds: no second request */
+    disk(500, 300); /* it does not hold any more */
     disk(600, 400);
     disk(700, 500); /* again, but those seconds were kept already */
     CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|");
@@ -292,11 +291,11 @@ TEST(test_keep)
     CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|"
                       "1000 disk.busy > 95% for 200ms keep 1s: vda 100%|");
     CHECK(host_filter_counts(filter).crossings == 2);
-    /* it passes every sample */
+    /* a rule with `keep` passes every sample */
     CHECK_TEXT(passed,
                "vda@100 vda@200 vda@300 vda@400 vda@500 vda@600 vda@700 vda@1200 vda@1300 ");
 
-    /* one request for as long as it goes on */
+    /* one request while the threshold holds */
     begin("disk.busy > 95% keep 200ms");
     for (uint64_t t = 100; t <= 1000; t += 100)
         disk(t, t);

@@ -350,7 +350,7 @@ class Transport(unittest.TestCase):
             run = drive(url, "add:3", "flush", "close", kafka_file=path, status=status)
             if status:
                 self.assertIn("verify failed", run.messages)
-                self.assertIn("ssl.ca.location in kafka-file", run.messages)
+                self.assertIn("to the CA of its certificate in kafka-file", run.messages)
             else:
                 self.assertEqual(run.counts["accepted"], 3)
         run = drive(self.url("security.protocol=ssl"), "add:3", status=1)
@@ -362,7 +362,7 @@ class Transport(unittest.TestCase):
                 ("kafka://user:secret@a/t", "are in kafka-file"), ("kafka://a/t/x", "expected kafka://BROKER"),
                 ("kafka://a/t#x", "expected kafka://BROKER"), ("kafka://a/t?linger.ms", "expected OPTION=VALUE"),
                 ("kafka://a/t?no.such.key=1", "No such configuration property"),
-                ("kafka://a/t?sasl.password=secret", "all users of this machine can see it: give it in kafka-file"),
+                ("kafka://a/t?sasl.password=secret", "all users of this machine can see it: set it in kafka-file"),
                 ("kafka://a/t?acks=0", "acks cannot be set")]:
             with self.subTest(url=url, words=words):
                 run = drive(url, "add:1", status=1)
@@ -370,7 +370,7 @@ class Transport(unittest.TestCase):
                 self.assertNotIn("secret", run.messages)
         for line, mode, words in [
                 ("enable.idempotence=false", 0o600, "guarantees of the delivery"),
-                ("sasl.password", 0o600, "expected lines of key=value"), (None, 0, "cannot read it"),
+                ("sasl.password", 0o600, "expected lines of key=value"), (None, 0, "cannot read the file"),
                 ("sasl.password=secret", 0o640, "chmod 600")]:
             with self.subTest(line=line, words=words):
                 path = self.settings(line, mode=mode) if line else self.folder + "/none"

@@ -25,11 +25,11 @@
 static const struct total own[] = {
     OWN(alarms, "Alarms that name a trace, of this host's programs and SDKs: each counts once."),
     OWN(alarms_double, "Alarms whose trace was wanted already, was fetched after the alarm, or "
-                       "goes out by send = all."),
+                       "is sent by send = all."),
     OWN(alarms_dropped, "Alarms beyond fetch-traces: their traces are not fetched."),
-    OWN(alarms_lost, "Alarms that were overwritten before they were seen."),
+    OWN(alarms_lost, "Alarms that were overwritten before they were read."),
     OWN(alarms_newer, "Alarms of a newer version than this program reads."),
-    OWN(alarms_held_back, "Spans that fit a rule and were held back by the cap of the program."),
+    OWN(alarms_held_back, "Alarms that the cap of their rule suppressed."),
     OWN(traces_asked, "Traces that this host asked all hosts for: for alarms, for joins, and again "
                       "after a restart or for an earlier begin."),
     OWN(traces_asked_by_hand, "Traces that persons on this host asked for."),
@@ -37,8 +37,8 @@ static const struct total own[] = {
     OWN(traces_dropped, "Traces that others or persons asked for, and fetch-traces did not allow."),
     OWN(fetches, "Scans of the rings for wanted traces."),
     OWN(fetches_failed, "Scans of the rings that failed."),
-    OWN(fetched_bytes, "Bytes of the rings that these scans looked at."),
-    OWN(picked_bytes, "Bytes of these that were found."),
+    OWN(fetched_bytes, "Bytes of the rings that scans read."),
+    OWN(picked_bytes, "Bytes of the records that scans found."),
     OWN(rings_damaged, "Times that a program damaged a ring."),
     OWN(foreign_fetched, "Spans of OpenTelemetry's SDKs that were fetched."),
     OWN(foreign_dropped, "Spans of OpenTelemetry's SDKs that were dropped: memory ran out."),
@@ -47,8 +47,9 @@ static const struct total own[] = {
         "Traces that this host has asked for, and that are incomplete: a span says so."),
     OWN(traces_not_found, "Traces that a person asked for, but that no host has."),
     OWN(traces_of_others, "Traces that this host has asked for, and another host judges."),
-    OWN(traces_asked_again, "Traces that this host has asked for again before that."),
-    OWN(incomplete_untold, "Incomplete traces without a span that says so: too many were open."),
+    OWN(traces_asked_again, "Traces that this host has asked for again before a verdict."),
+    OWN(incomplete_untold,
+        "Incomplete traces without a span that says so: too many requests were open."),
     OWN(traces_apart,
         "Traces that are incomplete, as a part of the request is a trace of its own: a span says "
         "so."),

@@ -2,14 +2,14 @@
  * The state that all parts of the agent share: the configuration, the totals, the collected traces
  * and the waiting requests. Files store the totals and the traces. Each part has its own state:
  *
- *     service.c    the service: start, reload and end
- *     agent_rings.h    the rings of programs
- *     alarms.h     alarms of this host's programs
- *     wants.h     requests to all hosts and from them, answers and verdicts
- *     scans.h      scans of the rings for wanted traces
- *     feed.h       gives the results of a scan to the export
- *     export.h     the exporter, which all pipelines share
- *     send_all.h   every span, with send = all
+ *     service.c      the service: start, reload and end
+ *     agent_rings.h  the rings of programs
+ *     alarms.h       alarms of this host's programs
+ *     wants.h        requests to all hosts and from them, answers and verdicts
+ *     scans.h        scans of the rings for wanted traces
+ *     feed.h         gives the results of a scan to the export
+ *     export.h       the exporter, which all pipelines share
+ *     send_all.h     every span, with send = all
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -54,9 +54,9 @@ struct agent_totals {
     /* no counters */
     uint64_t ring_bytes; /* the size of a ring in new memories; 0: not grown */
     json_t *read;        /* the settled place of send = all: see send_all.h; NULL: none */
-    uint64_t deaths;     /* crashes of agents that have read on from this place: see deaths.h */
+    uint64_t deaths;     /* crashes of agents that began to read at this place: see deaths.h */
     int64_t deaths_at_ns;
-    json_t *file; /* the file that the last run has ended: see export.h; NULL: none */
+    json_t *file; /* the file that the last run has completed: see export_close(); NULL: none */
 };
 
 extern const struct totals_table agent_table;
@@ -99,10 +99,10 @@ bool agent_sends_all(const struct agent *agent);
 /* Schedules `step` for the next turn of the loop. Each part calls this function after a change. */
 void agent_step(struct agent *agent);
 
-/* send = slow: a later send = all begins at the ends of the rings. */
+/* Forgets the place of send = all. A later send = all begins at the ends of the rings. */
 void agent_forget_place(struct agent *agent);
 
-/* Save the totals with the read alarms, and the collected traces. */
+/* Save the totals with the read alarms, or the collected traces. */
 void agent_save(struct agent *agent);
 void agent_save_collected(struct agent *agent);
 

@@ -22,8 +22,8 @@ struct alarms {
     struct request *collected; /* the traces of one poll, a request of each asker */
     int64_t lost_said_ms;
     struct alarms_seen alarms_seen;
-    bool has_heard; /* true: an alarm came since the last poll */
-    struct {        /* counts since the last poll */
+    bool has_read; /* an alarm was read since the last poll */
+    struct {       /* counts since the last poll */
         uint64_t alarms, held_back, doubles, dropped;
     } polled;
 };
@@ -33,14 +33,13 @@ struct alarms {
 /* Returns the begin of the alarm's span in ns since 1970. */
 static int64_t alarms_begin_of(const struct alarm *alarm)
 {
-    const int64_t
-        wall_ns = wall_clock_ns(),
-        now_ns = clock_ns(); /* read second: an early begin does no harm, see request_begin() */
+    const int64_t wall_ns = wall_clock_ns();
+    const int64_t now_ns = clock_ns(); /* read second: an early begin only costs time */
 
     return alarm_begin_ns(alarm, now_ns, wall_ns - now_ns);
 }
 
-/* Returns whether the asker may ask for one more trace now. Without a cluster, an asker may ask for
+/* Returns true if the asker may ask for one more trace now. Without a cluster, an asker may ask for
  * as many traces as scans fetch. In a cluster, all users of this host share the wants that other
  * hosts allow. A quarter of the wants is left for users that have not asked lately. */
 static bool alarms_are_allowed(const struct alarms *alarms, struct asker *asker)
@@ -88,7 +87,7 @@ static void alarms_take(void *context, const struct alarm *alarm)
     const struct trace_id id = {alarm->trace_id_high, alarm->trace_id};
     struct asker nobody = {.alarms = 0}, *asker = alarm->asker ? alarm->asker : &nobody;
 
-    alarms->has_heard = true;
+    alarms->has_read = true;
     asker->held_back += alarm->dropped;
     alarms->polled.held_back += alarm->dropped;
     if (!id.high && !id.low)
@@ -107,7 +106,7 @@ static void alarms_take(void *context, const struct alarm *alarm)
 
 /* Adds the counts of this poll to the totals, when the list of read alarms is made. The state file
  * has the counts and the list of one moment. */
-static void alarms_count_heard(struct alarms *alarms)
+static void alarms_count_polled(struct alarms *alarms)
 {
     struct agent_totals *totals = &alarms->agent->totals;
 
@@ -125,7 +124,7 @@ static void alarms_say_lost(struct alarms *alarms, uint64_t lost)
         return;
     alarms->lost_said_ms = clock_ms();
     say(BK4020,
-        "%" PRIu64 " alarms were overwritten before they were seen: too many spans are slow; "
+        "%" PRIu64 " alarms were overwritten before they were read: too many spans are slow; "
         "raise the limits of the rules, or lower their max=",
         lost);
 }
@@ -163,16 +162,16 @@ static void alarms_look(struct alarms *alarms)
     if (counts.newer)
         alarms_say_newer(alarms, counts.newer);
     alarms_ask(alarms);
-    if (alarms->has_heard || counts.lost) {
-        alarms_count_heard(alarms);
+    if (alarms->has_read || counts.lost) {
+        alarms_count_polled(alarms);
         json_decref(agent->alarms_seen);
         agent->alarms_seen = alarms_seen_json(&alarms->alarms_seen);
     }
-    if (alarms->has_heard || counts.lost || counts.newer) {
+    if (alarms->has_read || counts.lost || counts.newer) {
         agent_save(agent);
         agent_step(agent);
     }
-    alarms->has_heard = false;
+    alarms->has_read = false;
 }
 
 static void alarms_poll(void *context)
@@ -209,7 +208,7 @@ void alarms_free(struct alarms *alarms)
     free(alarms);
 }
 
-void alarms_memory_came(struct alarms *alarms, struct held *held)
+void alarms_add_memory(struct alarms *alarms, struct held *held)
 {
     char name[PAYER_NAME_MAX];
 
@@ -222,14 +221,14 @@ void alarms_watch_again(struct alarms *alarms, struct held *first)
 {
     for (struct held *held = first; held; held = held->next) {
         if (!held->is_watched)
-            alarms_memory_came(alarms, held);
+            alarms_add_memory(alarms, held);
     }
 }
 
-void alarms_memory_goes(struct alarms *alarms, struct held *held)
+void alarms_drop_memory(struct alarms *alarms, struct held *held)
 {
     if (!held->is_watched)
-        alarms_memory_came(alarms, held);
+        alarms_add_memory(alarms, held);
     if (!alarms->is_stopped)
         alarms_look(alarms);
     watcher_drop(&alarms->watcher, &held->memory);
@@ -250,7 +249,7 @@ void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp)
     watcher_set_text(alarm.why, sizeof(alarm.why), otlp->why);
     alarms_take(alarms, &alarm);
     if (alarms->is_stopped) /* the agent ends and requests no more traces */
-        alarms_count_heard(alarms);
+        alarms_count_polled(alarms);
 }
 
 void alarms_start(struct alarms *alarms)

@@ -53,7 +53,7 @@ void judge_free(struct judge *judge);
 
 /*
  * Enters a request that is sent now. hosts: a JSON array of names. timeout_ms: an answer counts as
- * missing if it comes this long after this host's own answer. name: the name of a person's
+ * missing if it arrives this long after this host's own answer. name: the name of a person's
  * request (judge_json()); NULL: a request for alarms. If the request lists the traces of a
  * service, listed() gets the name. Returns false when out of memory, or if too many are open.
  */
@@ -61,7 +61,7 @@ bool judge_ask(struct judge *judge, const struct request *request, const json_t 
                const char *name, int64_t timeout_ms);
 
 /* Adds a message "found" (tools/cluster/cluster.h) of another host or of this one. Ignores messages
- * about unknown requests, and a host's second answer unless that has "late". */
+ * about unknown requests, and a host's second answer unless the answer has "late". */
 void judge_answer(struct judge *judge, const json_t *found, int64_t now_ms);
 
 /* Leaves traces to the request of another host, if it is later than this host's requests. */

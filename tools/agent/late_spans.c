@@ -27,7 +27,7 @@ struct late_spans {
     const struct otlp_in *otlp;
     void (*add)(void *context, struct request *request);
     void *context;
-    int64_t begun_ns;   /* the start of this process; spans that came before are lost */
+    int64_t begun_ns;   /* the start of this process; spans that arrived before are lost */
     int64_t next_ms;    /* the time of the next look */
     uint64_t takes;     /* the number of late_spans_take() calls */
     uint64_t collected; /* totals.foreign_fetched before the last call */

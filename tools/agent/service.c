@@ -108,18 +108,18 @@ static void service_step(void *context)
     struct service *service = context;
     struct agent_parts *parts = &service->parts;
     const int64_t now_ms = clock_ms();
-    int64_t next_ms = now_ms + STEP_MS, scan_ms, judge_ms;
+    int64_t next_ms = now_ms + STEP_MS, late_ms = INT64_MAX, scan_ms, judge_ms;
 
     if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
         judge_note_stall(parts->wants->judge, now_ms - service->stepped_ms);
     service->stepped_ms = now_ms;
     alarms_watch_again(parts->alarms, agent_rings_first(parts->agent_rings));
     if (parts->late_spans)
-        next_ms = late_spans_look(parts->late_spans) < next_ms ? late_spans_look(parts->late_spans)
-                                                               : next_ms;
+        late_ms = late_spans_look(parts->late_spans);
     wants_repeat(parts->wants);
     scan_ms = scans_step(parts->scans);
     judge_ms = wants_judge(parts->wants);
+    next_ms = late_ms < next_ms ? late_ms : next_ms;
     next_ms = scan_ms < next_ms ? scan_ms : next_ms;
     next_ms = judge_ms < next_ms ? judge_ms : next_ms;
     wants_save(parts->wants);
@@ -373,27 +373,27 @@ static char *service_page(void *context)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void service_memory_came(void *context, struct held *held)
+static void service_add_memory(void *context, struct held *held)
 {
     const struct service *service = context;
 
-    alarms_memory_came(service->parts.alarms, held);
+    alarms_add_memory(service->parts.alarms, held);
     if (service->parts.all)
-        send_all_memory_came(service->parts.all, held);
+        send_all_add_memory(service->parts.all, held);
 }
 
-static void service_memory_goes(void *context, struct held *held)
+static void service_drop_memory(void *context, struct held *held)
 {
     const struct service *service = context;
 
-    alarms_memory_goes(service->parts.alarms, held);
+    alarms_drop_memory(service->parts.alarms, held);
     if (service->parts.all)
-        send_all_memory_goes(service->parts.all, held);
+        send_all_drop_memory(service->parts.all, held);
 }
 
 static bool service_open_parts(struct service *service, struct error *error)
 {
-    const struct holder_callbacks callbacks = {service_memory_came, service_memory_goes, service};
+    const struct holder_callbacks callbacks = {service_add_memory, service_drop_memory, service};
     const struct export_calls calls = {service_export_failed, service_export_settled, service};
     struct agent_parts *parts = &service->parts;
 
@@ -404,7 +404,7 @@ static bool service_open_parts(struct service *service, struct error *error)
                                       parts->agent.totals.file, &calls, error);
     if (!parts->agent.export)
         return false;
-    json_decref(parts->agent.totals.file); /* after a kill, no run goes on with the file */
+    json_decref(parts->agent.totals.file); /* after a kill, no run continues the file */
     parts->agent.totals.file = NULL;
     error_set(error, "out of memory");
     parts->alarms = alarms_new(&parts->agent, parts->wants);

@@ -96,7 +96,6 @@ void wants_send(struct wants *wants, struct request *request, const char *name, 
 void wants_send_for_alarms(struct wants *wants, struct request *request)
 {
     const int64_t linger_ms = config_integer(wants->agent->config, "linger-ms");
-
     json_t *message;
 
     if (!agent_sends_all(wants->agent)) {
@@ -104,7 +103,7 @@ void wants_send_for_alarms(struct wants *wants, struct request *request)
         wants_send(wants, request, NULL, linger_ms);
         return;
     }
-    /* no verdict: nobody notes which spans of this host go out */
+    /* no verdict, because no part notes which spans of this host are sent */
     wants->agent->totals.alarms_double += request->count;
     message = wants->cluster ? wants_begin(wants, request, linger_ms) : NULL;
     cluster_send(wants->cluster, message);
@@ -154,7 +153,7 @@ static struct request *wants_list_open(struct wants *wants, bool is_fetched, siz
     if (again.request && again.request->count) {
         wants->agent->totals.traces_asked += again.request->count;
         wants->agent->totals.traces_asked_again += again.request->count - again.judged;
-        say(BK4041, "%zu traces were asked for when the service ended: it asks for them again",
+        say(BK4041, "%zu traces were asked for when the last agent ended: this one asks again",
             again.request->count);
         return again.request;
     }
@@ -328,22 +327,21 @@ const char *wants_refuses(const struct wants *wants, const char *host)
 static void wants_widen(struct request *request, int64_t held_ms)
 {
     const int64_t now_ns = clock_ns();
-    const int64_t late_spans_ns = request->came_mono_ns + INT64_C(1000000000);
+    const int64_t later_ns = request->came_mono_ns + INT64_C(1000000000);
 
     request->last_ms += 1000;
     if (held_ms <= 0)
         return;
     request->last_ms += 1000;
-    request->came_mono_ns = late_spans_ns < now_ns ? late_spans_ns : now_ns;
+    request->came_mono_ns = later_ns < now_ns ? later_ns : now_ns;
 }
 
 static void wants_take_request(struct wants *wants, const json_t *message, bool over)
 {
     size_t left;
     struct request *request = request_read(message, wants->agent->scan_queue.max, &left);
-    const char *problem = over ? "other hosts may not want more traces a second of it: its key "
-                                 "cluster-wants-per-s"
-                               : NULL;
+    const char *problem =
+        over ? "accepts no more wants per second: its key cluster-wants-per-s" : NULL;
     const bool is_join =
         json_object_get(json_array_get(json_object_get(message, "traces"), 0), "halves") != NULL;
 
@@ -367,7 +365,7 @@ static void wants_take_request(struct wants *wants, const json_t *message, bool 
         clock_ms() + (request->last_ms > 0 ? 0 : config_integer(wants->agent->config, "linger-ms"));
     wants->agent->totals.traces_asked_by_others += request->count + left;
     if (is_join) {
-        joins_hear(wants->joins, request);
+        joins_queue_want(wants->joins, request);
         agent_step(wants->agent);
         return;
     }
@@ -383,7 +381,7 @@ static void wants_take_message(void *context, const json_t *message, bool over)
     struct wants *wants = context;
 
     if (json_object_get(message, "settled")) {
-        joins_hear_settled(wants->joins, message);
+        joins_take_settled(wants->joins, message);
         agent_step(wants->agent);
     } else if (strcmp(text_in(message, "type"), "keep") == 0) {
         wants_take_request(wants, message, over);
@@ -416,7 +414,7 @@ static void wants_say_verdict(const struct verdict *verdict)
 
     trace_id_text(verdict->id, text);
     if (verdict->is_complete)
-        say(BK4042, "trace %s is found whole, and goes out: %" PRIu64 " spans of %s (%s)", text,
+        say(BK4042, "trace %s is found whole, and is sent: %" PRIu64 " spans of %s (%s)", text,
             verdict->spans, verdict->hosts, verdict->why);
     else
         say(BK4043, "trace %s is incomplete: %s (%s; %" PRIu64 " spans of %s)", text,

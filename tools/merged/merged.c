@@ -372,8 +372,8 @@ static bool add_workers(struct merged *merged, const json_t *document, struct er
     for (size_t i = 0; i < json_array_size(array); i++) {
         if (!add_worker(merged, json_array_get(array, i)))
             return error_set(
-                error, "\"workers\", the one at %zu: expected one as `blkin work --root` writes it",
-                i);
+                error,
+                "\"workers\", element %zu: expected an element as `blkin work --root` writes", i);
     }
     return true;
 }

@@ -147,7 +147,7 @@ static int fdserver_run_job(const void *order, size_t size)
     (void)prctl(PR_SET_PDEATHSIG, 0); /* the process outlives its parent */
     (void)setsid();
     (void)snprintf(path, sizeof(path), "%.*s", (int)size, (const char *)order);
-    /* else a reader of the service's output would wait for the end of this process */
+    /* a reader of the service's output would wait for the end of this process, too */
     for (int fd = STDIN_FILENO; nothing >= 0 && fd <= STDERR_FILENO; fd++)
         (void)dup2(nothing, fd);
     return fdserver_run(path);
@@ -180,7 +180,8 @@ static int fdserver_connect(struct loop *loop, const char *path, struct error *e
     return socket;
 }
 
-/* Receives all stored descriptors. Returns false with error set if the list's end does not come. */
+/* Receives all stored descriptors. Returns false with error set if the end of the list does not
+ * arrive. */
 static bool fdserver_receive_all(int fdserver, const char *path, notify_stored_fn *give,
                                  void *context, struct error *error)
 {

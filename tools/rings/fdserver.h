@@ -1,6 +1,6 @@
 /*
- * A process that stores descriptors of a service, which a kill of the service would close. For the
- * services that it starts, systemd does the same.
+ * A process that stores copies of a service's descriptors. The copies outlive a kill of the
+ * service. systemd does the same for the services that it starts.
  *
  * The process ends when the service disconnects and no descriptor is stored. The process also ends
  * when no service has connected for ten minutes, or within ten seconds of its start.

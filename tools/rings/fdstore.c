@@ -58,7 +58,8 @@ static void fdstore_open_process(struct fdstore *store, notify_stored_fn *give, 
     if (store->fdserver.fd >= 0)
         loop_watch(store->loop, &store->fdserver);
     else if (is_first)
-        say(BK1071, "the rings are lost if this service is killed: %s; it tries again", error.text);
+        say(BK1071, "the rings are lost if this service is killed: %s; the service tries again",
+            error.text);
 }
 
 /* Ignores a stored descriptor, because this service has the memory. */

@@ -31,7 +31,7 @@ void fdstore_close(struct fdstore *store);
 
 /* Returns true if there is a store. Without one, memories end with the service. */
 bool fdstore_is_there(const struct fdstore *store);
-/* Returns true if systemd has the store: then the rings also outlive an orderly stop. */
+/* Returns true if systemd has the store: then the rings also outlive an orderly restart. */
 bool fdstore_is_systemds(const struct fdstore *store);
 /* Returns the text for the status: "systemd", "process" or "nobody". */
 const char *fdstore_keeper(const struct fdstore *store);

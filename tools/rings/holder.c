@@ -86,7 +86,7 @@ static bool holder_drop(struct holder *holder, struct held *held)
     held->is_left = true;
     if (held->is_stored && !fdstore_remove(&holder->store, name))
         return false;
-    holder->callbacks.goes(holder->callbacks.context, held);
+    holder->callbacks.removing(holder->callbacks.context, held);
     holder_forget(holder, held);
     return true;
 }
@@ -150,7 +150,7 @@ static void holder_finish_one(struct holder *holder, struct held *held)
     }
     holder_add(holder, held);
     holder->counts.made++;
-    holder->callbacks.came(holder->callbacks.context, held);
+    holder->callbacks.added(holder->callbacks.context, held);
 }
 
 /* Fills `bytes` more bytes of the first memory in `making`. Returns the memory if the memory is
@@ -518,7 +518,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     held_leave_older(holder->memories);
     for (struct held *held = holder->memories; held; held = held->next) {
         memory_set_state(&held->memory, held->is_left ? RING_REPLACED : RING_ON);
-        holder->callbacks.came(holder->callbacks.context, held);
+        holder->callbacks.added(holder->callbacks.context, held);
     }
     holder->accepting = (struct accepting){.come_in = holder_accept, .context = holder};
     accepting_begin(&holder->accepting, loop, holder->socket.fd);
