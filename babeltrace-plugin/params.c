@@ -31,7 +31,7 @@ static const struct param_rule rules[] = {
     INTEGER_PARAM("open-timeout-ms", open_timeout_ms, 1, DAY_MS, 60000),
     INTEGER_PARAM("max-open-spans", max_open_spans, 1, 4096 * MIB, 1000000),
     INTEGER_PARAM("max-open-bytes", max_open_bytes, MIB, MIB * MIB, 512 * MIB),
-    INTEGER_PARAM("batch-spans", exporter.batch_spans, 1, 100000, 1000),
+    INTEGER_PARAM("batch-spans", exporter.batch_spans, 1, 100000, 2000),
     INTEGER_PARAM("batch-bytes", exporter.batch_bytes, 4 * KIB, 64 * MIB, MIB),
     INTEGER_PARAM("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 5),
     INTEGER_PARAM("queue-bytes", exporter.queue_bytes, 8 * KIB, MIB * MIB, 64 * MIB),

@@ -12,9 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WELL_S 10 /* for a message's delay, and for a person's typing */
+/* The seconds that the rings should hold if the key `seconds` is 0: for the delay of messages of
+ * other hosts, and for a person who types `blkin keep`. */
+#define WELL_S 10
 
-/* Returns the time from a slow span's end to the copy of the rings. */
+/* Returns the longest time from a slow span's end to the scan of the rings. */
 static int64_t needed_s(const struct doctor *doctor)
 {
     static const char *const parts[] = {"alarm-poll-ms", "linger-ms", "fetch-interval-ms"};
@@ -34,7 +36,8 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
     const int64_t well_s = wanted_s ? wanted_s : WELL_S;
 
     if (holds_s == 0) {
-        saw(LEVEL_OK, "ring.seconds", "nothing was recorded lately, so nothing is overwritten");
+        saw(LEVEL_OK, "ring.seconds",
+            "no program has recorded events lately, so no event is overwritten");
         return;
     }
     if (holds_s >= well_s)
@@ -62,7 +65,7 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
     if (strcmp(text_in(cluster, "state"), "connected") != 0) {
         saw(LEVEL_BAD, "cluster.answers",
             "the broker %s is not reached: %s: other hosts are not asked for traces" MEND
-            "start the broker there (mosquitto), or mend cluster and cluster-* in blkin.conf, "
+            "start the broker there (mosquitto), or correct cluster and cluster-* in blkin.conf, "
             "from %s",
             url, text_in(cluster, "error"), config_origin(doctor->config, "cluster"));
         return;
@@ -77,7 +80,7 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
         saw(LEVEL_NOTE, "cluster.away",
             "hosts that are away: %s: traces are incomplete "
             "without them" MEND
-            "start the agent there; of a host that is gone for good: mosquitto_pub -r -n "
+            "start the agent there; if the host will not come back: mosquitto_pub -r -n "
             "-t blkin/HOST/state",
             names);
 }
@@ -90,7 +93,7 @@ static void check_cluster_config(const json_t *status)
         return;
     saw(LEVEL_BAD, "cluster.config",
         "the agent refuses the text of %s: %s" MEND
-        "mend the text and publish it again: mosquitto_pub -r -t " CONFIG_TOPIC " -f FILE",
+        "correct the text and publish it again: mosquitto_pub -r -t " CONFIG_TOPIC " -f FILE",
         CONFIG_TOPIC, text_in(config, "refused"));
 }
 
@@ -167,7 +170,7 @@ static void rings_explain(const struct doctor *doctor, const struct process *pro
             "process %d (%s) has no rings: BLKIN_RINGS=%s is in its environment" MEND
             "start it without that variable",
             PROCESS_NAMED(process), value);
-    else if (process_is_elsewhere(process->pid, "/run/blkin/rings"))
+    else if (process_has_other_folder(process->pid, "/run/blkin/rings"))
         saw(LEVEL_BAD, "rings.program",
             "process %d (%s) has no rings: it is in a container with another /run/blkin/rings" MEND
             "mount the host's /run/blkin/rings into the container",
@@ -175,7 +178,7 @@ static void rings_explain(const struct doctor *doctor, const struct process *pro
     else if (doctor->facts->rings_are_refused)
         saw(LEVEL_NOTE, "rings.program",
             "process %d (%s) has no rings: the service has refused rings to programs" MEND
-            "first mend ring.refused",
+            "first repair ring.refused",
             PROCESS_NAMED(process));
     else
         saw(LEVEL_NOTE, "rings.program",
@@ -210,7 +213,7 @@ void check_rings(const struct doctor *doctor)
     else if (*config_text(doctor->config, "otlp-listen") ||
              *config_text(doctor->config, "otlp-socket"))
         saw(LEVEL_NOTE, "rings.programs",
-            "no running program writes into rings: only spans that come by OTLP are recorded");
+            "no running program writes into rings: only spans that arrive by OTLP are recorded");
     else if (!search.hidden || geteuid() == 0)
         saw(LEVEL_BAD, "rings.programs",
             "no running program writes into rings" MEND
@@ -224,9 +227,9 @@ void check_rings(const struct doctor *doctor)
             search.hidden);
 }
 
-/* ---- of a service that holds them ------------------------------------------------------------ */
+/* ---- rings: which limit did the service reach? ----------------------------------------------- */
 
-/* Names the limit that was reached. */
+/* Reports refused rings, and names the limit that was reached. */
 static void check_refused(const struct doctor *doctor, const json_t *rings, int64_t refused)
 {
     const int64_t users = number_in(rings, "users"), bytes = number_in(rings, "bytes");

@@ -30,7 +30,7 @@ static const struct check_group groups[] = {
     {"sessiond", check_sessiond, FOR_LIVE, NULL, "systemctl restart lttng-sessiond"},
     {"sessiond.answers", check_sessiond_answer, FOR_LIVE, "sessiond.runs",
      "is lttng-sessiond stopped (state T)? kill -CONT it, or systemctl restart lttng-sessiond; if "
-     "relayd is bad, too, mend relayd first: LTTng 2.16 waits for the relay daemon"},
+     "relayd is bad, too, repair relayd first: LTTng 2.16 waits for the relay daemon"},
     {"rings", check_rings, FOR_AGENT, NULL, NULL},
     {"program", check_programs, FOR_LIVE, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"preload", check_preload, FOR_LIVE | FOR_AGENT, NULL, NULL},
@@ -141,7 +141,7 @@ static const char *guess_section(const struct config *config)
     return running.sessiond ? "live" : "agent";
 }
 
-/* Notes the other running services. */
+/* Reports the other running services. */
 static void tell_of_others(const struct doctor *checked)
 {
     const char *folder = config_text(checked->config, "runtime-dir");
@@ -183,7 +183,7 @@ static void describe_file(const char *path, char *text, size_t size)
                    (unsigned)(status.st_mode & 07777));
 }
 
-/* Notes a file that this user cannot read. The services' user may read it. */
+/* Reports a file that this user cannot read. The services' user may be able to read it. */
 static void tell_of_unreadable(const char *path)
 {
     const struct passwd *user;
@@ -220,8 +220,8 @@ static void check_readers(const struct config *config)
         saw(LEVEL_OK, "config.file", "%s is right", path);
         return;
     }
-    (void)snprintf(name, sizeof(name), "%s",
-                   user->pw_name); /* describe_file() overwrites the passwd entry */
+    /* describe_file() overwrites the passwd entry */
+    (void)snprintf(name, sizeof(name), "%s", user->pw_name);
     describe_file(path, file, sizeof(file));
     saw(LEVEL_BAD, "config.file",
         "%s cannot be read by user %s, whom the services run as: they refuse to start" MEND
@@ -229,7 +229,7 @@ static void check_readers(const struct config *config)
         file, name, name, path, path);
 }
 
-/* Reports on the file that was read, or on its absence. */
+/* Reports whether the configuration file is there and readable. */
 static void check_file(const struct doctor *checked)
 {
     if (config_unreadable(checked->config))
@@ -240,7 +240,8 @@ static void check_file(const struct doctor *checked)
         saw(LEVEL_OK, "config.file", "there is no /etc/blkin/blkin.conf: the defaults apply");
 }
 
-/* Returns NULL with the exit status after printing the reason. */
+/* Returns the configuration of the section; NULL with *status set to the exit status, after
+ * printing the reason. */
 static struct config *read_config(struct doctor *checked, int argc, char *argv[], int *status)
 {
     static struct config_request request = {.usage = usage, .flags = flags, .is_view = true};
@@ -310,7 +311,8 @@ static void print_wrapped(const char *text, size_t width)
     puts(text);
 }
 
-/* Prints which service was checked, why, and how to check another. */
+/* Prints the name of the checked service, the reason for this choice, and the option for another
+ * one. */
 static void print_view(const struct doctor *checked)
 {
     const char *folder = config_text(checked->config, "runtime-dir");

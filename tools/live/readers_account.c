@@ -87,30 +87,30 @@ uint64_t readers_close_account(struct live_reader *reader, bool is_read_again)
     return lost;
 }
 
-static void readers_say_what_was_before(const struct live_reader *reader,
-                                        const struct reader_account *account, uint64_t twice)
+static void readers_say_earlier_run(const struct live_reader *reader,
+                                    const struct reader_account *account, uint64_t twice)
 {
     const double seconds = (double)(wall_clock_ns() - account->events_ns) / 1e9;
     char what[160];
 
     if (!reader->readers->options.is_own_relay)
         (void)snprintf(what, sizeof(what),
-                       "%s: this one reads what it missed, and at most %" PRIu64
-                       " spans come twice",
+                       "%s: the new reader reads the missed events, and at most %" PRIu64
+                       " spans are sent twice",
                        account->has_ended ? "has ended" : "was killed", twice);
     else if (account->has_ended)
         (void)snprintf(what, sizeof(what),
-                       "has ended: what was recorded since then is lost, %.1f s", seconds);
+                       "has ended: the events recorded since then are lost, %.1f s", seconds);
     else
         (void)snprintf(what, sizeof(what),
-                       "was killed: %" PRIu64 " spans that waited for delivery are lost, and what "
-                       "was recorded since it last wrote its account, %.1f s ago",
+                       "was killed: %" PRIu64 " spans that waited for delivery are lost, and the "
+                       "events recorded since its last account, %.1f s ago",
                        account->counts.output.waiting, seconds);
     say(BK2033, "%s/%s: the last reader, process %ld of an earlier run, %s", reader->host,
         reader->session, account->pid, what);
 }
 
-void readers_find_what_was_before(struct live_reader *reader)
+void readers_find_earlier_run(struct live_reader *reader)
 {
     struct reader_account account;
     uint64_t twice = 0;
@@ -123,7 +123,7 @@ void readers_find_what_was_before(struct live_reader *reader)
         twice = readers_note_settled(reader);
         reader->now = (struct reader_account){.pid = 0};
     }
-    readers_say_what_was_before(reader, &account, twice);
+    readers_say_earlier_run(reader, &account, twice);
 }
 
 /* Returns the sum of the running child and its predecessors. */

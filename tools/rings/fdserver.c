@@ -182,14 +182,14 @@ static int fdserver_connect(struct loop *loop, const char *path, struct error *e
 
 /* Receives all stored descriptors. Returns false with error set if the end of the list does not
  * arrive. */
-static bool fdserver_receive_all(int fdserver, const char *path, notify_stored_fn *give,
-                                 void *context, struct error *error)
+static bool fdserver_receive_all(int fdserver, const char *path, int answer_ms,
+                                 notify_stored_fn *give, void *context, struct error *error)
 {
     struct pollfd wait = {fdserver, POLLIN, 0};
     char text[FDSERVER_NAME_MAX + 1];
     int fd;
 
-    while (poll(&wait, 1, FDSERVER_OPEN_MS) == 1 && fdserver_receive(fdserver, text, &fd)) {
+    while (poll(&wait, 1, answer_ms) == 1 && fdserver_receive(fdserver, text, &fd)) {
         if (text[0] == '.')
             return true;
         if (fd >= 0)
@@ -198,11 +198,11 @@ static bool fdserver_receive_all(int fdserver, const char *path, notify_stored_f
     return error_set(error, "\"%s\": the process that listens there does not answer", path);
 }
 
-void fdserver_open(int *fdserver, struct loop *loop, const char *path, notify_stored_fn *give,
-                   void *context, struct error *error)
+void fdserver_open(int *fdserver, struct loop *loop, const char *path, int answer_ms,
+                   notify_stored_fn *give, void *context, struct error *error)
 {
     *fdserver = fdserver_connect(loop, path, error);
-    if (*fdserver < 0 || fdserver_receive_all(*fdserver, path, give, context, error))
+    if (*fdserver < 0 || fdserver_receive_all(*fdserver, path, answer_ms, give, context, error))
         return;
     (void)close(*fdserver);
     *fdserver = -1;

@@ -21,11 +21,11 @@ int fdserver_run(const char *path);
 
 /*
  * Connects to the process, or starts one, and calls `give` for each stored descriptor. Waits for at
- * most 2 s for a new process, and 2 s for each message. *fdserver: the connection; -1, with error
- * set, on failure.
+ * most 2 s for a new process, and answer_ms for each message. *fdserver: the connection; -1, with
+ * error set, on failure.
  */
-void fdserver_open(int *fdserver, struct loop *loop, const char *path, notify_stored_fn *give,
-                   void *context, struct error *error);
+void fdserver_open(int *fdserver, struct loop *loop, const char *path, int answer_ms,
+                   notify_stored_fn *give, void *context, struct error *error);
 
 /* Returns the pid of the process; 0: none runs. */
 int64_t fdserver_pid(const char *path);

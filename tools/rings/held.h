@@ -20,6 +20,7 @@ struct held {
     struct held *next;
     /* of the holder */
     bool is_stored;
+    bool is_known;          /* the owner knows the memory: see holder_callbacks.added */
     bool is_busy;           /* programs wrote at least half of a ring's size within hold_ms */
     uint32_t payer;         /* see shares.h */
     uint64_t written;       /* all bytes written until the last look */
@@ -34,6 +35,7 @@ struct held {
 struct holder_options {
     const char *path;        /* of the socket */
     const char *fdserver;    /* the path of the fdserver's socket; NULL: use only systemd */
+    int answer_ms;           /* how long the start waits for each message of the fdserver */
     struct memory_size size; /* of the largest memory */
     unsigned max_users;
     uint64_t max_bytes; /* of all memories, also of left memories that are not dropped yet */
@@ -44,6 +46,9 @@ struct holder_options {
 
 /* Returns the memory for programs of the user; NULL: none. */
 struct held *held_find(struct held *list, uint32_t user);
+
+/* Returns true if the list has this memory. */
+bool held_has(const struct held *list, uint32_t user, uint64_t number);
 
 /* Returns the number of memories that are not left. */
 unsigned held_users(const struct held *list);

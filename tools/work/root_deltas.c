@@ -79,12 +79,13 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path)
     is_taken = json && root_deltas_take_state(deltas, json, path, &error);
     json_decref(json);
     if (is_taken) {
-        say(BK7050, "goes on after %llu messages", (unsigned long long)deltas->merged->messages);
+        say(BK7050, "continues after %llu messages", (unsigned long long)deltas->merged->messages);
         return true;
     }
     (void)snprintf(aside, sizeof(aside), "%s.old", path);
     (void)rename(path, aside);
-    say(BK7051, "%s: the state is put aside, and the whole topic is counted again", error.text);
+    say(BK7051, "%s: the state is renamed to %s, and the whole topic is counted again", error.text,
+        aside);
     merged_free(deltas->merged);
     deltas->merged = merged_new();
     return deltas->merged != NULL;
