@@ -12,7 +12,7 @@
 static int evaluated;
 static int spans;
 
-/* With -DBLKIN_DISABLE, an object must not even refer to this one. */
+/* With -DBLKIN_DISABLE, an object must not even refer to this function. */
 extern const char *costly(void);
 #ifndef BLKIN_DISABLE
 const char *costly(void)
@@ -79,7 +79,7 @@ static void functions(void)
         printf("library %u, headers %d\n", blkin_version(), BLKIN_VERSION);
 }
 
-/* Uses the macros in every position; `struct bits` because sizeof would not take a bit field. */
+/* Uses the macros in every position. An argument is a bit field, which sizeof would not accept. */
 static int macros(int condition)
 {
     struct {
@@ -136,7 +136,7 @@ int main(void)
     functions();
     recorded = macros(1);
 #ifdef BLKIN_DISABLE
-    spans++; /* not even the span is evaluated */
+    spans++; /* the macros do not even evaluate the span */
 #endif
     printf("%s: span %d, arguments %d\n", recorded ? "recorded" : "not recorded", spans, evaluated);
     return spans == 1 && evaluated == (recorded ? 10 : 0) ? 0 : 1;

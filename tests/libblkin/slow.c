@@ -1,5 +1,5 @@
 /*
- * Slow spans, for test-slow.sh; most set their start back by blkin_span_set_start().
+ * Slow spans, for test-slow.sh. Most of them have an early start from blkin_span_set_start().
  *
  *     slow span SERVICE NAME MS [error] [keep=WHY] [tags=N]   a root span
  *     slow steps          spans whose steps are slow
@@ -9,7 +9,8 @@
  *     slow signals        alarms of a signal handler and of the interrupted code
  *     slow set            blkin_set_slow()
  *
- * Each prints the ids of its alarms, as "TRACE-ID-HIGH TRACE-ID SPAN-ID NAME".
+ * The modes span and steps print the ids of their alarms, as "TRACE-ID-HIGH TRACE-ID SPAN-ID NAME".
+ * The mode signals prints how many spans the interrupted code and the handler made.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -79,7 +80,7 @@ static int one_span(char **words)
     if (strcmp(words[1], "ended at") == 0)
         blkin_span_end_at(&span, now_ns() - 1000000);
     blkin_span_end(&span);
-    print_ids(&context, words[1]); /* not before: a busy machine may need long for it */
+    print_ids(&context, words[1]); /* after the end, because printing may take long */
     return 0;
 }
 
@@ -99,7 +100,7 @@ static void step(struct blkin_span *span, const char *name, long ms)
     blkin_step_end(span);
 }
 
-/* With rules that fit the steps, and not the spans themselves. */
+/* The script's rules fit the steps, and not the spans. */
 static int steps(void)
 {
     struct blkin_context context;
@@ -158,7 +159,7 @@ static int cap(void)
         blkin_span_keep(&span, "because");
         blkin_span_end(&span);
     }
-    /* alarms that the old rules suppressed are reported all the same */
+    /* the suppressed alarms of the old rules are still reported */
     CHECK(blkin_set_slow("*>1s") == 0);
     for (int i = 0; i < 30; i++) {
         pause_us(50000);
@@ -233,7 +234,7 @@ static void set_many_rules(uint64_t until_ns)
         CHECK(blkin_set_slow(rules) == 0);
 }
 
-/* At the end the lock of the rules is nearly always taken: then the periodic work meets it. */
+/* At the end the lock of the rules is nearly always taken, also when periodic work needs it. */
 static int signals(void)
 {
     const struct itimerval timer = {{0, 200}, {0, 200}};
@@ -257,7 +258,7 @@ static int signals(void)
     return check_status();
 }
 
-/* ---- where rules come from ---- */
+/* ---- rules by call ---- */
 
 static int set(void)
 {
@@ -265,7 +266,7 @@ static int set(void)
     CHECK(blkin_set_slow("*>1ms") == 0);
     CHECK(blkin_set_slow("*>1") == -EINVAL);
     slow("in force", 2);
-    for (int i = 0; i < 100; i++) /* more than there are slots */
+    for (int i = 0; i < 100; i++) /* more often than the library has slots for rules */
         CHECK(blkin_set_slow(i % 2 ? "*>1ms" : "*>3ms") == 0);
     slow("still in force", 2);
     CHECK(blkin_set_slow("") == 0);

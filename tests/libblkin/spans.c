@@ -117,7 +117,7 @@ static void dropped(const struct blkin_span *parent)
     blkin_span_end(&span);
 }
 
-/* Contexts that a careless reader misreads. */
+/* Contexts with unusual combinations of ids and flags. */
 static void odd_contexts(void)
 {
     const struct blkin_context debug = {
@@ -137,7 +137,7 @@ static void odd_contexts(void)
     blkin_span_end(&span);
 }
 
-/* Two and three bytes a character: no text may be cut inside of one. */
+/* Characters of two and three bytes: no text may be cut within a character. */
 static void utf8(const struct blkin_span *parent)
 {
     char umlauts[301] = "x", euros[303] = "xx", key[120];
@@ -256,7 +256,7 @@ int main(void)
     blkin_span_error(&root, "EIO");
     blkin_span_end(&root);
     late(&root);
-    /* never ended: only the streaming events show it */
+    /* a span that never ends: only the events of streamed spans show it */
     blkin_span_begin(&root, "hung", BLKIN_SERVER, NULL);
     blkin_span_annotate(&root, "last sign of life");
     return 0;

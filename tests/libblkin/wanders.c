@@ -1,5 +1,5 @@
 /*
- * A thread that moves between CPUs, and ends each second span in the past, for agent/test-all.sh.
+ * A thread that moves between CPUs, and ends every second span in the past, for agent/test-all.sh.
  *
  * usage: wanders SPANS
  *
@@ -20,7 +20,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Moves to another CPU each time, of those that this process may use. */
+/* Moves the thread to one of the CPUs that it may use: to the next one for each number. */
 static void move(int to)
 {
     static cpu_set_t all;
