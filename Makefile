@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# that of the headers: 0.9.0
+# the version in the headers, such as 0.9.0
 VERSION := $(shell printf '%s.%s.%s' $$(sed -n 's/^.define BLKIN_VERSION_[MP][A-Z]* //p' libblkin/blkin_base.h))
 RELEASED := 2026-11-21
 SO_VERSION := 1
@@ -14,13 +14,13 @@ BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
 RULESDIR ?= $(PREFIX)/share/blkin/rules
 MANDIR ?= $(PREFIX)/share/man
-# not for the linker: it is preloaded by its path
+# the folder of libblkin-preload.so, which is preloaded by its path: no linker looks there
 PRELOADDIR ?= $(LIBDIR)/blkin
-# where nbdkit looks for filters; of another PREFIX than the system's, as if nbdkit were there too.
-# A path of the machine that runs it: without the sysroot that pkg-config may put before it.
+# The folder where nbdkit looks for filters; below a PREFIX that is not the system's, the folder of an nbdkit with that PREFIX.
+# A path of the machine that runs nbdkit: without the sysroot that pkg-config may put before it.
 FILTERDIR ?= $(shell env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) --variable=filterdir \
 	$(if $(filter-out /usr /usr/local,$(PREFIX)),--define-variable=prefix=$(PREFIX)) nbdkit)
-# where babeltrace2 looks for plugins, in the same way
+# the folder where babeltrace2 looks for plugins, found in the same way
 PLUGINDIR ?= $(if $(filter-out /usr /usr/local,$(PREFIX)),$(LIBDIR),$(shell \
 	env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) --variable=libdir babeltrace2))/babeltrace2/plugins
 
@@ -39,7 +39,7 @@ SRC := $(CURDIR)
 # Debian's own Python: another one on the PATH does not see Debian's packages
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 export SRC PYTHON
-# The paths of targets are relative, for the checkout's may have a blank in it.
+# The paths of targets are relative, because the path of the checkout may have a blank in it.
 override BUILD := $(subst $(CURDIR)/,,$(BUILD))
 built := $(if $(filter /%,$(firstword $(BUILD))),,$(CURDIR)/)$(BUILD)
 export BUILD
@@ -61,7 +61,7 @@ cxxflags = -std=c++11 $(common) $(CXXFLAGS)
 ldflags = -Wl,-z,relro,-z,now -Wl,--as-needed $(sanitizers) $(LDFLAGS)
 so_ldflags = $(ldflags) -shared $(if $(SANITIZE),,-Wl,-z,defs)
 
-# asked when a rule needs them, so that "make deps" works without pkg-config
+# pkg-config runs only when a rule needs these, so that "make deps" works without pkg-config
 pkg_cflags = $(shell $(PKG_CONFIG) --cflags $(1))
 pkg_libs = $(shell $(PKG_CONFIG) --libs $(1))
 
@@ -87,7 +87,7 @@ example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c) examples/hello.c,$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
 nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
-# optional: for who has no nbdkit, all else is built
+# optional: without nbdkit, all other targets are built
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
@@ -97,9 +97,9 @@ unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program))) $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
-# optional, too: who has no Kafka needs no librdkafka
+# optional, too: librdkafka, which only users of Kafka need
 kafka_pkg := $(shell $(PKG_CONFIG) --exists rdkafka 2>/dev/null && echo rdkafka)
-# optional, too: who has one host needs no libmosquitto
+# optional, too: libmosquitto, which only a cluster of several hosts needs
 mosquitto_pkg := $(shell $(PKG_CONFIG) --exists libmosquitto 2>/dev/null && echo libmosquitto)
 has_optional := $(if $(kafka_pkg),-DHAS_KAFKA) $(if $(mosquitto_pkg),-DHAS_MOSQUITTO)
 plugin_pkgs := babeltrace2 libcurl jansson libmicrohttpd liburcu libzstd libdeflate zlib $(kafka_pkg)
@@ -141,7 +141,7 @@ $(BUILD)/include/blkin/%: tracepoints/%
 	@ln -sf '$(SRC)/$<' $@
 
 pc: $(BUILD)/blkin.pc
-# always anew: PREFIX may be another one than at the last make
+# written each time, because PREFIX may have changed since the last make
 $(BUILD)/blkin.pc: libblkin/blkin.pc.in FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
@@ -149,13 +149,13 @@ $(BUILD)/blkin.pc: libblkin/blkin.pc.in FORCE
 
 include mk/tests.mk mk/bench.mk mk/fuzz.mk mk/lint.mk mk/install.mk mk/doc.mk packaging/packaging.mk
 
-# What a make that is killed has started ends with it.
+# A command that make has started ends with make, even if make is killed.
 mortal = exec setpriv --pdeathsig TERM
 
-# "make check" and its like build on all processors, unless -j says otherwise
+# "make check" and similar targets build on all processors, unless make has the option -j
 parallel = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-# what a user types does all its own set-up
+# the targets that users type install the packages that they need
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; AGENT=1: the slow ones only; SCALE=1: cluster; SERVERS=1: servers as they are
 	@scripts/deps --install demo
 	@$(MAKE) --no-print-directory all
@@ -196,8 +196,9 @@ check-odd: ## run the unit tests and two end-to-end tests in odd surroundings: l
 	+@$(parallel) build-unit-tests all $(agent_load)
 	@$(mortal) env BUILD='$(BUILD)' tests/odd $(unit_tests) tests/agent/test-slow.sh tests/e2e/test-stack.sh
 
-# Of each room the end-to-end tests that run most of it. babeltrace2, which loads the plugin, is Debian's: it gets
-# the sanitizer preloaded. A process whose end nobody sees leaves a report, too. Leaks are looked for in unit tests only.
+# For each room, the end-to-end tests that run most of its code. babeltrace2, which loads the plugin, is Debian's: it gets
+# the sanitizer preloaded. A report goes to a file, also from a process whose exit status nobody reads. Only unit tests look
+# for leaks.
 asan_tests := $(addprefix tests/,agent/test-slow.sh agent/test-otlp.sh live/test-live.sh agent/test-all.sh \
 	otlp/test-as-it-came.py otlp/test-receive.py work/test-work.py)
 asan_programs = all $(agent_load) $(load_writers) $(scale_load) \
@@ -206,8 +207,7 @@ check-asan: ## run the unit tests, and end-to-end tests of each room, under Addr
 	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests build-asan-tests
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests run-asan-tests
 
-# The library's threads meet under ThreadSanitizer in tests/libblkin/test-threads.sh; here is what the
-# sink's do.
+# Tests of the sink's threads. tests/libblkin/test-threads.sh runs the library's threads under ThreadSanitizer.
 tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-away.py \
 	tests/plugin/test-http.py tests/plugin/test-http-tls.py tests/plugin/test-spool.py tests/plugin/test-spool-bounds.py
 check-tsan: ## run the tests of the sink's threads under ThreadSanitizer

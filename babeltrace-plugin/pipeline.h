@@ -55,7 +55,8 @@ struct pipeline {
      * are used. */
     struct stage *choice;
     int64_t wall_clock_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC; 0: as the events say */
-    struct marks *marks;   /* of the caller; NULL: none, or those of `settling` */
+    int64_t resumed_ns;  /* since 1970: an earlier process has read events of before; 0: none has */
+    struct marks *marks; /* of the caller; NULL: none, or those of `settling` */
     struct intake intake;
     struct assembler *assembler;
     struct exporter *exporter;

@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 #define BLOCK_SIZE        4096
-#define BLOCKS_PER_THREAD 256 /* then again from the first */
+#define BLOCKS_PER_THREAD 256 /* after the last one, again the first */
 #define MAX_THREADS       256
-#define GATEWAY_TIMEOUT_S 30 /* longer than the gateway takes to give up on its replicas */
+#define GATEWAY_TIMEOUT_S 30 /* longer than the gateway takes to give up on the mapper */
 
 struct worker {
     pthread_t thread;
@@ -53,8 +53,8 @@ static const char *error_text(int status)
 }
 
 /*
- * The root of a new trace. Its id has 64 bits, and not the 128 that the span API would choose: the
- * gateway uses the original API, which knows no others.
+ * Begins the root of a new trace. The trace's id has 64 bits, not the 128 that the span API would
+ * choose: the gateway uses the original API, which knows only 64.
  */
 static void begin_trace(struct blkin_span *span, const char *name)
 {
@@ -156,7 +156,7 @@ static int connect_worker(struct worker *worker, const char *gateway)
     return 0;
 }
 
-/* Returns -1 if text is no number from min to max. */
+/* Returns -1, after a message, if text is no number from min to max. */
 static int64_t number(const char *text, int64_t min, int64_t max)
 {
     char *end;

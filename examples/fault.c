@@ -36,7 +36,7 @@ static int refuse(const char *text, unsigned allowed)
     return -EINVAL;
 }
 
-/* Reads "20ms" or "20ms@8". Returns 0 if it is none, or too long a time. */
+/* Reads "20ms" or "20ms@8". Returns 0 if the text is no time, or a time above LONGEST_NS. */
 static long long parse_ns(const char *text, long *only)
 {
     char *unit;

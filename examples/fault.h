@@ -19,9 +19,9 @@ enum fault {
 };
 
 /*
- * Plants a fault in the process: "slow-disk=20ms"; "slow-disk=20ms@8": only the eighth time. Call
- * it before threads start. allowed: a bit 1 << FAULT_... for each fault that the daemon knows.
- * Returns 0, or -EINVAL after a message to stderr.
+ * Plants a fault in the process: "slow-disk=20ms"; "slow-disk=20ms@8": only the eighth time. Must
+ * be called before threads start. allowed: a bit 1 << FAULT_... for each fault that the daemon
+ * knows. Returns 0, or -EINVAL after a message to stderr.
  */
 int fault_plant(const char *text, unsigned allowed);
 

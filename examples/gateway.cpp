@@ -29,7 +29,7 @@ struct Gateway {
     const ZTracer::Endpoint *endpoint; // borrowed by every span: lives as long as the server
 };
 
-// A connection to the mapper that is closed with its client's.
+// A client's own connection to the mapper. It is closed together with the client's connection.
 class Mapper
 {
 public:
@@ -60,7 +60,7 @@ private:
 int forward(const Gateway &gateway, Mapper &mapper, wire_message request, void *data,
             const ZTracer::Trace &parent)
 {
-    // From the parent's info, not from the parent itself: that would make a new trace where the
+    // Made from the parent's info: from the parent itself, ZTracer would begin a new trace if the
     // parent is not traced.
     const ZTracer::Trace span("forward", gateway.endpoint, parent.get_info(), true);
 
@@ -85,7 +85,8 @@ void serve_requests(int fd, const Gateway &gateway)
         blkin_trace_info info;
         int status = -rc;
 
-        fault_wait(FAULT_SLOW_NETWORK); // before there is a span: as if it were still on its way
+        // before the span begins, as if the request were still on its way
+        fault_wait(FAULT_SLOW_NETWORK);
         blkin_unpack_trace_info(&request.trace, &info);
         // The client's span is the parent. Its trace id 0 means not traced: nothing is recorded.
         const ZTracer::Trace span(wire_op_name(request.op), gateway.endpoint, &info, true);
@@ -96,7 +97,7 @@ void serve_requests(int fd, const Gateway &gateway)
             status = forward(gateway, mapper, request, data.data(), span);
         if (status != 0)
             span.keyval("error", strerror(status));
-        // Before the reply leaves: after it, the client could end its span earlier than we ours.
+        // The span ends before the reply leaves. If not, the client's span could end before it.
         span.event(ZTracer::SERVER_SEND);
         if (wire_send_reply(fd, &request, status, data.data()) < 0 || rc < 0)
             break;
@@ -107,7 +108,7 @@ void serve(int fd, void *arg)
 {
     try {
         serve_requests(fd, *static_cast<const Gateway *>(arg));
-    } catch (const std::exception &e) { // out of memory: one connection, not the gateway
+    } catch (const std::exception &e) { // out of memory: only this connection ends
         fprintf(stderr, "gateway: connection closed: %s\n", e.what());
     }
 }

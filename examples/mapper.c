@@ -1,11 +1,11 @@
 /*
- * The volume mapper of the example storage stack. It finds the object that has a block of the
+ * The volume mapper of the example storage stack. It finds the object that holds an extent of the
  * volume. It allocates the object at the first write, and copies it at the first write after a
  * snapshot.
  *
  * Tracing with the span API in C, in the middle of a stack: serve_requests() has the span of a
- * request, and joins the trace that came with the request. The rest are steps of that span, because
- * one thread does all work: map() inside the process, call_store() to another daemon.
+ * request, and joins the trace that came with the request. The other functions, such as map() and
+ * call_store(), make steps of that span, because one thread does all of the work in sequence.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -63,7 +63,7 @@ struct connection {
     struct mapper *mapper;
     struct peer stores[MAX_STORES];
     char data[WIRE_MAX_LENGTH]; /* of the request */
-    char extent[EXTENT_SIZE];   /* that copy() copies */
+    char extent[EXTENT_SIZE];   /* of copy() */
 };
 
 /* Sends a request to a store, as a step. The store's span becomes a child of the step. */
@@ -261,7 +261,7 @@ static void serve(int fd, void *arg)
 static int usage(void)
 {
     fprintf(stderr, "usage: mapper --store HOST:PORT... [--listen HOST:PORT] [--fault FAULT]\n"
-                    "  --store   where objects are kept; several share them\n"
+                    "  --store   a store for the objects; several stores share them\n"
                     "  --listen  default 127.0.0.1:0; port 0: any free port, printed when ready\n"
                     "  --fault   slow-network=TIME: requests take longer to arrive\n");
     return 2;

@@ -246,7 +246,7 @@ int net_serve(int listener, const char *name, const struct net_address *address,
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* the threads inherit it */
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* new threads inherit the mask */
     wait[1].fd = signalfd(-1, &signals, SFD_CLOEXEC);
     if (wait[1].fd < 0)
         return close_and_return(listener, -errno);
@@ -262,7 +262,7 @@ int net_serve(int listener, const char *name, const struct net_address *address,
             start(&server, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             fprintf(stderr, "%s: cannot accept a connection: %s\n", name, strerror(errno));
-            poll(&wait[1], 1, 100); /* some may be closed by then */
+            poll(&wait[1], 1, 100); /* until then, other descriptors may be closed */
         }
     }
     close(listener);

@@ -1,5 +1,6 @@
 /*
- * TCP for the example storage stack: addresses, connections and a server with a thread each.
+ * TCP for the example storage stack: addresses, connections, and a server with a thread for each
+ * connection.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,8 +36,8 @@ int net_resolve(const char *host_port, struct net_address *address);
 int net_open(const char *host_port, struct net_address *address);
 
 /*
- * Returns a connection to peer, or -errno. No single wait on it takes longer than timeout_s. If
- * local is not NULL, it becomes the address of this side.
+ * Returns a connection to peer, or -errno. Connecting, and each send and receive, waits for at most
+ * timeout_s. If local is not NULL, *local becomes the address of this side.
  */
 int net_connect(const struct net_address *peer, int timeout_s, struct net_address *local);
 

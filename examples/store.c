@@ -29,8 +29,8 @@
 
 #define MAX_SECONDARIES     4
 #define SECONDARY_CONNECT_S 1
-/* A time-out of 500 ms, in parts. If the machine stood still for a while, replies come in the
- * next part. */
+/* A time-out of 500 ms, in parts. If the machine stood still during one part, the replies can still
+ * arrive in the next one. */
 #define SECONDARY_WAITS   10
 #define SECONDARY_WAIT_MS 50
 #define FAULTS                                                                     \
@@ -60,7 +60,8 @@ struct journal_entry {
     uint64_t length; /* of the data that follows */
 };
 
-/* Opens the folder, and makes it if need be. Returns 0, or an errno after a message to stderr. */
+/* Opens the folder, after making it if it does not exist. Returns 0, or an errno after a message to
+ * stderr. */
 static int objects_open(struct objects *objects, const char *path)
 {
     int error = 0;
@@ -399,11 +400,11 @@ static int usage(void)
     fprintf(stderr,
             "usage: store --name NAME --dir PATH [--secondary HOST:PORT]... "
             "[--listen HOST:PORT] [--fault FAULT]\n"
-            "  --dir        for the journal and the objects; made if need be\n"
-            "  --secondary  another store that gets all that is written here\n"
+            "  --dir        for the journal and the objects; made if it does not exist\n"
+            "  --secondary  another store, which gets a copy of each write\n"
             "  --listen     default 127.0.0.1:0; port 0: any free port, printed when ready\n"
             "  --fault      slow-disk=TIME, slow-journal=TIME, slow-network=TIME\n"
-            "               or drop-replica (be a secondary that does not answer)\n");
+            "               or drop-replica (as a secondary, never answer)\n");
     return 2;
 }
 

@@ -106,7 +106,7 @@ static int receive_all(int fd, void *buffer, size_t size)
     return 1;
 }
 
-/* As receive_all(). Checks only the magic. */
+/* Returns the same as receive_all(). Checks only the magic. */
 static int receive_header(int fd, struct wire_message *message)
 {
     struct wire_header header;

@@ -33,8 +33,7 @@ enum wire_op {
 struct wire_message {
     uint32_t op; /* enum wire_op */
     uint32_t length;
-    uint64_t
-        object; /* 0 in requests to the gateway and the mapper, where offset is in the volume */
+    uint64_t object; /* to the gateway and the mapper: 0, and offset is in the volume */
     uint64_t offset;
     uint32_t status;                      /* of a reply: 0, or a Linux errno */
     struct blkin_trace_info_packed trace; /* the sender's span; all zeros: not traced */
@@ -67,8 +66,8 @@ int wire_receive_request(int fd, struct wire_message *request, void *data);
 int wire_receive_reply(int fd, const struct wire_message *request, void *data, int *status);
 
 /*
- * A connection to another daemon, made when it is needed. For one thread at a time. These functions
- * record no spans: the caller does.
+ * A connection to another daemon. peer_send() makes it when there is none. One thread at a time may
+ * use it. These functions record no spans: the caller does.
  */
 struct peer_address {
     const char *text; /* HOST:PORT as given */

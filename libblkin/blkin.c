@@ -110,8 +110,8 @@ bool blkin_wants_spans_(bool looks_for_rings)
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 
-/* Opens the library if needed. Returns false if no span is wanted. acquire: a thread that reads the
- * pointer that the opening has stored also sees the rest of its work. */
+/* Opens the library if needed. Returns false if no span is wanted. Acquire: a thread that sees the
+ * pointer of an opened library also sees everything that the opening thread wrote before. */
 static HOT bool wants_span(void)
 {
     int word;
@@ -232,7 +232,7 @@ static HOT void begin_root(struct blkin_span *span, size_t size, const char *nam
     if (!decision.sampled) {
         span->has_context_ = CONTEXT_PASSED_ON;
         set_state(span, 0);
-        /* so a process that records nothing also reads a changed sampling file */
+        /* A process that records nothing must also notice a changed sampling file. */
         blkin_do_periodic_if_due(blkin_ticks());
         if (blkin_usage_is_on())
             blkin_usage_turn_to_unknown();
@@ -453,7 +453,7 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     blkin_end_steps(span, time_ns, true);
     duration_ns = duration_from(span_start_ns(span), time_ns);
     set_state(span, blkin_checks ? BLKIN_HAS_ENDED_ : 0);
-    /* false: only a session for streaming events is left */
+    /* If the event is off, only a session for streaming events is left. */
     if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN))
         record_copy(span, time_ns, duration_ns, blkin_provider(), &usage);
     if (state & SPAN_STREAMED) {

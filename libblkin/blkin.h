@@ -1,5 +1,5 @@
 /*
- * BlkKin's span API: where a request spends its time, at the cost of one LTTng event per span.
+ * BlkKin's span API: where a request spends its time, at the cost of one event per span.
  *
  *     int serve_write(const struct blkin_context *received, uint64_t offset)
  *     {
@@ -49,9 +49,10 @@
  * not format a text or an address. The first span of a process takes a lock and opens the library:
  * call blkin_init() before. The first span of a thread allocates: call blkin_init_thread() before.
  *
- * Functions keep errno. With -DBLKIN_DISABLE, all functions are empty and need no library. Files
- * with and without it may pass spans to each other. doc/library.md is the guide;
- * doc/compatibility.md says what the ABI promises. Do not use names that end in _.
+ * Functions keep errno. With -DBLKIN_DISABLE, all functions are empty and need no library. A file
+ * that is compiled with this option and a file that is not may pass spans to each other.
+ * doc/library.md is the guide; doc/compatibility.md says what the ABI promises. Do not use names
+ * that end in _.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -164,8 +165,8 @@ BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
  * A trace that arrives with a decision keeps it. The environment variable BLKIN_SAMPLING and a
  * file set the policy, too: see doc/library.md. blkin_init() or the first span reads both, so a
  * call after blkin_init() overrides both. A file that changes later overrides the call. Returns 0,
- * or -EINVAL for NULL or another text: the policy then stays. Takes a lock: not for signal
- * handlers.
+ * or -EINVAL for NULL or a text that is no policy: the policy then stays. Takes a lock: not for
+ * signal handlers.
  */
 BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
 
@@ -185,8 +186,8 @@ BLKIN_API_ int blkin_set_usage(int level) BLKIN_ELSE_(0);
  * "error", SERVICE:error and SERVICE:NAME:error match failed spans. max limits the alarms of this
  * process, 100 per second by default. "": no rule. The environment variable BLKIN_SLOW and a file
  * set the rules, too, as with blkin_set_sampling(). A program without any of them has the agent's
- * rules. Returns 0, or -EINVAL for NULL or another text: the rules then stay. Takes a lock: not for
- * signal handlers.
+ * rules. Returns 0, or -EINVAL for NULL or a text with a mistake: the rules then stay. Takes a
+ * lock: not for signal handlers.
  */
 BLKIN_API_ int blkin_set_slow(const char *rules) BLKIN_ELSE_(0);
 

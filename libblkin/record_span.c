@@ -64,7 +64,7 @@ static bool reader_next(struct attribute_reader *reader, struct attribute *attri
     return true;
 }
 
-static bool attribute_is_right(const struct attribute *attribute)
+static bool attribute_is_valid(const struct attribute *attribute)
 {
     switch (attribute->type) {
     case 's':
@@ -102,7 +102,7 @@ static bool read_buffer(const void *buffer, size_t length, struct packed_head *h
     attributes->end = (const char *)buffer + length;
     reader = *attributes;
     while (reader_next(&reader, &attribute)) {
-        if (!attribute_is_right(&attribute))
+        if (!attribute_is_valid(&attribute))
             return false;
     }
     return reader.at == reader.end;

@@ -77,7 +77,7 @@ int blkin_init_child(struct blkin_trace *child, const struct blkin_trace *parent
     return init_child(child, &parent->info, endpoint ? endpoint : parent->endpoint, child_name);
 }
 
-static int is_complete(const struct blkin_annotation *annotation)
+static bool is_complete(const struct blkin_annotation *annotation)
 {
     switch (annotation->type) {
     case ANNOT_STRING:
@@ -87,7 +87,7 @@ static int is_complete(const struct blkin_annotation *annotation)
     case ANNOT_TIMESTAMP:
         return annotation->val_str != NULL;
     }
-    return 0;
+    return false;
 }
 
 int blkin_record(const struct blkin_trace *trace, const struct blkin_annotation *annotation)

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
+# the anchors are built as an LTTng user builds tracepoints: of our flags, only with the warnings
 bench_programs := $(patsubst %,$(BUILD)/bench/bench-%,lib load ring ring-count)
 sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
 bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard bench/*.c)))
@@ -19,7 +19,8 @@ $(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c threads.c anchor
 $(BUILD)/bench/bench-load: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
-# with what is hidden in libblkin; -count: with restartable sequences that valgrind does not need to know
+# bench-ring uses hidden functions of libblkin. bench-ring-count replaces the kernel's restartable sequences, which valgrind
+# does not have.
 $(call obj,bench/bench-ring.c): flags = $(internal) $(steady) $(public_flags) -Ibench -Itests
 $(BUILD)/bench/bench-ring $(BUILD)/bench/bench-ring-count: $(BUILD)/obj/bench/bench-ring.c.o \
 		$(call obj,bench/batch.c) $(ring_obj) $(lib_static)
@@ -52,7 +53,7 @@ $(bench_source): $(call obj,bench/source/plugin.c)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
 .PHONY: bench bench-publish bench-kafka bench-otel bench-ring bench-agent bench-zero bench-scale bench-sink bench-memory bench-overload bench-work
-# what README quotes; in less than 12 minutes
+# the benchmarks whose figures the README has; in less than 12 minutes
 QUICK := lib ring sink live
 bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
 	@scripts/deps --install
@@ -64,7 +65,7 @@ bench-publish: ## make doc/performance.md of what make bench measured: RUN='what
 	@$(PYTHON) bench/bench --publish '$(RUN)'
 	@scripts/figures --fill
 
-bench-sink: ## the sink's part of it only
+bench-sink: ## measure the sink only
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@$(PYTHON) bench/bench sink live
 

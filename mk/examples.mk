@@ -2,12 +2,12 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# what uses the public headers sees them as a user does
+# programs that use the public headers see them as a user does
 public_flags = -I$(BUILD)/include -I$(BUILD)/include/blkin -pthread
 link_lib = -pthread -L$(BUILD)/lib -lblkin -Wl,-rpath,'$$ORIGIN/../lib:$(built)/lib'
 example_obj := $(call obj,$(wildcard examples/*.c examples/*.cpp))
 $(example_obj): flags = $(public_flags)
-# a program without the provider beside libblkin would silently trace nothing
+# without the provider beside libblkin, LTTng would silently record nothing of a program
 $(example_obj): | include $(provider)
 $(filter-out %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.c.o \
 		$(call obj,$(example_common)) $(lib)
@@ -26,7 +26,7 @@ $(filter_obj): | include $(provider)
 $(BUILD)/examples/nbdkit-blkin-filter.so: $(filter_obj) $(lib)
 	@mkdir -p $(@D)
 	$(call say,LD)$(link_filter) -Wl,-rpath,'$$ORIGIN/../lib:$(built)/lib'
-# the same as it is installed: always anew, for LIBDIR may be another one
+# the filter as it is installed: linked each time, because LIBDIR may have changed
 $(BUILD)/install/nbdkit-blkin-filter.so: $(filter_obj) $(lib) FORCE
 	@mkdir -p $(@D)
 	$(call say,LD)$(link_filter) $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$(LIBDIR))

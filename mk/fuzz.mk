@@ -1,5 +1,5 @@
-# Fuzzers of what reads untrusted input: libFuzzer, each for FUZZ_RUNS executions. What one learns and
-# finds stays in build/fuzz. A few of them only: FUZZERS=fuzz-json
+# Fuzzers of the code that reads untrusted input: libFuzzer, each for FUZZ_RUNS executions. The corpus and the findings of
+# each fuzzer stay in build/fuzz. FUZZERS=fuzz-json runs only this one.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
@@ -17,7 +17,7 @@ fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_optional) -Itests/pl
 	-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(fuzz_trace_cmp) \
 	$(call pkg_cflags,$(tool_pkgs))
 
-# The rooms once more, instrumented.
+# The rooms, compiled once more with instrumentation.
 fuzz_archive = $(patsubst %,$(BUILD)/fuzz/rooms/%.a,$(1))
 fuzz_archives := $(call fuzz_archive,$(tool_rooms) $(plugin_rooms))
 define fuzz_room_rule
@@ -32,7 +32,7 @@ $(BUILD)/fuzz/obj/%.c.o: %.c $(makefiles) | $(BUILD)/deps.ok $(texts)
 	@mkdir -p $(@D)
 	$(call say,CC)$(FUZZ_CC) -MMD -MP $(fuzz_cflags) -fsanitize=fuzzer-no-link -c -o $@ $<
 
-# Each fuzzer is a test, too, built as any other and without a guide: tests/fuzz/parts/replay.c.
+# Each fuzzer is a test, too, which is built like any other test, without libFuzzer: tests/fuzz/parts/replay.c.
 fuzz_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 fuzz_both = $(foreach name,$(1),$(BUILD)/fuzz/$(name) $(BUILD)/tests/fuzz/$(name))
 

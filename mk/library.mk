@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# A function of some ns costs half as much again where a branch happens to lie on a boundary of 32
-# bytes, on Intel processors up to 2020: keep them off it. Found out once, when needed.
+# On Intel processors up to 2020, a function of some ns takes half as long again if a branch lies on a boundary of 32 bytes.
+# These flags keep branches off such boundaries. make tests once, at the first use, which flags the compiler has.
 steady = $(eval steady := -falign-functions=64 $(shell \
 	for flag in -Wa,-mbranches-within-32B-boundaries -mbranches-within-32B-boundaries; do \
 		$(CC) -Werror $$flag -c -x c /dev/null -o /dev/null 2>/dev/null && echo $$flag && break; \
@@ -21,7 +21,7 @@ $(lib): $(call obj,$(filter-out libblkin/metric/%,$(lib_src))) libblkin/libblkin
 		-Wl,--version-script,libblkin/libblkin.map -o $@ $(filter %.o,$^) $(LDLIBS)
 	@ln -sf $(@F) $(@D)/libblkin.so
 
-# a new archive: one that is there may have members whose sources have moved
+# removes the old archive first, because it may have members of sources that have moved
 $(lib_static): $(call obj,$(lib_src))
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -38,16 +38,16 @@ $(provider): $(call obj,$(provider_src))
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common \
 		$(link_gcc_s) $(LDLIBS)
 
-# what `blkin run` puts into servers: over libblkin, which a program may have, too. Of that, the part that
-# watches a file is in it once more. Not fortified, as it defines what the checked headers define; with
-# -fexceptions, as threads are cancelled in the calls that it wraps.
+# The library that `blkin run` preloads into servers. It links libblkin, which the program may link, too, and has a copy of
+# libblkin's code that watches a file. It is not fortified, because it defines functions that the fortified headers define.
+# It needs -fexceptions, because threads are cancelled in the calls that it wraps.
 preload_obj := $(call obj,$(preload_src) libblkin/policy/policy.c libblkin/base/debug.c)
 $(call obj,$(preload_src)): flags = $(internal) $(steady) -U_FORTIFY_SOURCE -fexceptions
 link_preload = $(CC) $(so_ldflags) $(dense) -Wl,-soname,$(@F) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
 $(preload): $(preload_obj) $(lib) | $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(link_preload) -Wl,-rpath,'$$ORIGIN' $(LDLIBS)
-# the same as it is installed: always anew, for LIBDIR may be another one
+# the library as it is installed: linked each time, because LIBDIR may have changed
 $(BUILD)/install/libblkin-preload.so: $(preload_obj) $(lib) FORCE
 	@mkdir -p $(@D)
 	$(call say,LD)$(link_preload) $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$(LIBDIR)) $(LDLIBS)

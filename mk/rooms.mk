@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Each before those that it uses: a circle would not link.
+# Each room stands before the rooms that it uses, in the linker's order. A cycle would not link.
 plugin_rooms := babeltrace-plugin $(addprefix babeltrace-plugin/, \
 	decode account rules stages deliver encode hosts model spans base)
 tool_rooms := $(addprefix tools/,doctor work agent sampler live rules run keep report graph stat show ask \
@@ -12,9 +12,9 @@ archive = $(patsubst %,$(BUILD)/rooms/%.a,$(1))
 plugin_archives := $(call archive,$(plugin_rooms))
 tool_archives := $(call archive,$(tool_rooms))
 
-# Workers and their root are nothing without librdkafka.
+# Workers and their root are built only if librdkafka is there.
 kafka_src := tools/kafka/topic.c $(patsubst %,tools/work/%.c,group input root root_deltas transaction worker)
-# plugin.c is what babeltrace2 finds in the plugin; tests and the command have the rest.
+# Only the plugin has plugin.c, which babeltrace2 looks for. Tests and the command link all other files.
 room_src = $(filter-out babeltrace-plugin/plugin.c $(if $(kafka_pkg),,$(kafka_src)),$(wildcard $(1)/*.c))
 define room_rule
 $(call archive,$(1)): $(call obj,$(call room_src,$(1)))
@@ -25,8 +25,8 @@ $(plugin_archives) $(tool_archives):
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
-# -fno-plt: every field of an event is two calls into libbabeltrace2; -fno-tree-slp-vectorize: two words that were just
-# written one by one are read one by one, too, as a load of both would wait for the stores
+# -fno-plt: every field of an event is two calls into libbabeltrace2. -fno-tree-slp-vectorize: two words that were just
+# written one after the other are read in that way, too. A load of both words at once would wait for the stores.
 plugin_src := $(wildcard babeltrace-plugin/*.c babeltrace-plugin/*/*.c)
 $(call obj,$(plugin_src)): flags = $(internal) -DRULES_DIR='"$(RULESDIR)"' $(has_optional) $(steady) -fno-plt -fno-tree-slp-vectorize $(call pkg_cflags,$(plugin_pkgs))
 plugin_parts := $(call obj,babeltrace-plugin/plugin.c) $(plugin_archives)
@@ -48,7 +48,7 @@ $(plugin_help): scripts/tables babeltrace-plugin/params.c tools/config/texts.def
 $(call obj,babeltrace-plugin/plugin.c): | $(plugin_help)
 texts += $(plugin_help)
 
-# The command links what it uses of the plugin, which brings the sink itself, and libblkin for the sampler.
+# The command links the rooms of the plugin that it uses, among them the sink, and libblkin for the sampler.
 tool_src := $(wildcard tools/*.c tools/*/*.c) libblkin/preload/config_text.c
 tool_libs = $(call pkg_libs,$(tool_pkgs)) -lm
 tool_parts := $(tool_archives) $(call obj,libblkin/preload/config_text.c) $(plugin_archives) $(lib_static)

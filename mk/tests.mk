@@ -11,14 +11,14 @@ $(test_obj): | include
 $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-# with what is hidden in libblkin
+# tests of hidden functions of libblkin
 $(patsubst %,$(BUILD)/tests/libblkin/test-%,policy slow-rules): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib_static)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call archive,tools/trace) $(plugin_archives)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson) -lm
-# a test of parts has all of them but the wrappers; the others are programs to be preloaded
+# tests test-* link all objects of libblkin-preload.so except the wrappers; into the other programs, a test preloads it
 preload_parts = $(filter-out $(BUILD)/obj/libblkin/preload/wrap_%,$(preload_obj))
 $(call obj,$(wildcard tests/preload/*.c)): flags = $(internal) $(public_flags) -Itests -UNDEBUG
 $(call obj,$(wildcard tests/preload/*.c)): | include
@@ -29,7 +29,7 @@ $(filter $(BUILD)/tests/preload/test-%,$(test_programs)): $(preload_parts)
 $(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) $(preload)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib) -ldl
-# with what is hidden in libblkin, and with the other side of the rings
+# tests of hidden functions of libblkin, with the agent's side of the rings
 ring_parts := $(call obj,tests/libblkin-ring/parts/rings.c)
 ring_obj := $(ring_parts) $(call obj,babeltrace-plugin/base/unix_socket.c tools/rings/memory.c tools/rings/ring_read.c)
 $(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): flags = $(internal) $(public_flags) -Itests -UNDEBUG
@@ -44,7 +44,7 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) \
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
-# the load of Kafka and workers
+# programs that load Kafka and workers
 scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce $(BUILD)/tests/scale/ahead.so)
 scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)
 $(scale_obj) $(call obj,tests/scale/ahead.c): flags = -D_GNU_SOURCE -Itests $(call pkg_cflags,rdkafka)
@@ -69,21 +69,20 @@ $(BUILD)/tests/agent/parts/set_clock.so: $(call obj,tests/agent/parts/set_clock.
 	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
 $(call obj,tests/agent/parts/set_clock.c): flags = -D_GNU_SOURCE
 agent_load += $(BUILD)/tests/agent/parts/set_clock.so
-# what the command is made of
+# tests of the command's rooms
 tool_test_obj := $(call obj,$(wildcard tests/otlp/*.c tests/host/*.c tests/agent/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
 $(tool_test_obj): flags = $(internal) $(has_optional) -Itests -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
 $(filter $(BUILD)/tests/otlp/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
-# looks what is on disk when
-# have a time of their own, and a store
+# these tests replace functions: of the clock, of the memory for OTLP spans, of signals, of sockets
 $(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wrap=sdk_memory_take,--wrap=sdk_memory_held,--wrap=clock_gettime
 $(BUILD)/tests/agent/test-joined: ldflags += -Wl,--wrap=clock_gettime
 $(BUILD)/tests/service/test-loop: ldflags += -Wl,--wrap=sigprocmask
 $(BUILD)/tests/service/test-metrics: ldflags += -Wl,--wrap=accept4
 
-# what makes allocations of the objects it is linked with fail
+# starve.c makes allocations fail in the objects that it is linked with
 starve := $(call obj,tests/plugin/starvation/starve.c)
 starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray free strdup pwrite fsync)
 starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
@@ -96,7 +95,7 @@ $(starvation_tests): ldflags += $(starve_wrap)
 $(starved_plugin): $(starve) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
-# traces as LTTng-UST could write them, and as it could not
+# traces that LTTng-UST could write, and traces that it could not
 made_traces := $(BUILD)/tests/plugin/traces/made
 $(made_traces): $(addprefix tests/plugin/,make_traces.py trace_events.py ctf.py)
 	@rm -rf $(@D) && mkdir -p $(@D)

@@ -1,8 +1,8 @@
-# Units, completion and configuration that make install puts in place; tarball and packages.
+# Units, completion and configuration that make install installs; tarball and packages.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# systemd's own folder for what belongs to the system, else one below PREFIX
+# for PREFIX=/usr the folder that systemd names, else one below PREFIX
 UNITDIR ?= $(or $(if $(filter /usr,$(PREFIX)),$(shell env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) \
 	--variable=systemdsystemunitdir systemd 2>/dev/null)),$(PREFIX)/lib/systemd/system)
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
@@ -11,12 +11,12 @@ COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),,$(PREFIX))/etc
 
 units := $(notdir $(wildcard packaging/systemd/*.service))
-# systemd before 254 does not know a restart with back-off, and warns
+# systemd before 254 does not know RestartSteps= and RestartMaxDelaySec=, and warns of them
 backs_off = $(shell $(PKG_CONFIG) --atleast-version=254 systemd 2>/dev/null && echo yes)
 
 .PHONY: units install-service uninstall-service
 units: $(units:%=$(BUILD)/systemd/%)
-# always anew: BINDIR may be another one than at the last make
+# written by each make, because BINDIR may have changed
 $(BUILD)/systemd/%.service: packaging/systemd/%.service FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@BINDIR@|$(BINDIR)|' $(if $(backs_off),,-e '/^Restart\(Steps\|MaxDelaySec\)=/d') $< > $@
@@ -31,7 +31,7 @@ install-service: units
 		$(INSTALL) -m 644 packaging/systemd/$$name.tmpfiles $(DESTDIR)$(TMPFILESDIR)/$$name.conf || exit; \
 	done
 	$(INSTALL) -m 644 packaging/completion/blkin $(DESTDIR)$(COMPLETIONDIR)
-	@# one that is there is the operator's
+	@# an existing file belongs to the operator
 	[ -e $(DESTDIR)$(SYSCONFDIR)/blkin/blkin.conf ] || \
 		$(INSTALL) -D -m 644 packaging/blkin.conf $(DESTDIR)$(SYSCONFDIR)/blkin/blkin.conf
 
@@ -53,18 +53,18 @@ spec_version := $(shell sed -n 's/^Version: *//p' packaging/rpm/blkin.spec)
 .PHONY: dist deb rpm check-packages
 dist: ## make a tarball of this commit, the same each time
 	@git -C '$(SRC)' rev-parse --verify -q HEAD >/dev/null && [ -e .git ] || \
-		{ echo 'make dist: not a git checkout, which alone knows the files of a release' >&2; exit 1; }
+		{ echo 'make dist: not a git checkout: only git knows the files of a release' >&2; exit 1; }
 	@[ '$(deb_version)' != '$(deb_version:$(VERSION)-%=)' ] || \
-		{ echo 'make dist: packaging/debian/changelog is of $(deb_version), the headers of $(VERSION)' >&2; exit 1; }
+		{ echo 'make dist: packaging/debian/changelog has $(deb_version), the headers have $(VERSION)' >&2; exit 1; }
 	@[ '$(spec_version)' = '$(VERSION)' ] || \
-		{ echo 'make dist: packaging/rpm/blkin.spec is of $(spec_version), the headers of $(VERSION)' >&2; exit 1; }
-	@git diff --quiet HEAD || echo 'make dist: what is not committed is not in it' >&2
+		{ echo 'make dist: packaging/rpm/blkin.spec has $(spec_version), the headers have $(VERSION)' >&2; exit 1; }
+	@git diff --quiet HEAD || echo 'make dist: the tarball lacks the changes that are not committed' >&2
 	@mkdir -p $(dir $(tarball))
 	@git archive --format=tar --prefix=$(release)/ HEAD >$(tarball).new && \
 		xz -T1 -6 <$(tarball).new >$(tarball) && rm $(tarball).new
 	@echo $(tarball)
 
-# what is built as a package is what is released
+# packages are built from the tarball that is released
 unpack = rm -rf $(1) && mkdir -p $(1) && tar -xf $(tarball) -C $(1)
 deb: ## build the Debian packages into build/deb; as root, it installs what the build needs
 	@scripts/deps --install deb
@@ -82,7 +82,7 @@ rpm: ## build the RPM packages into build/rpm; as root, it installs what the bui
 	$(plain_make) rpmbuild -ta --define '_topdir $(abspath $(BUILD))/rpm' $(RPMFLAGS) $(tarball)
 	@find $(BUILD)/rpm -name '*.rpm'
 
-# without what this make was told
+# a make without the flags and variables of this one
 plain_make = env -u MAKEFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u SRC -u BUILD -u PYTHON
 
 SUITES ?= bookworm trixie

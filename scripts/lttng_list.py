@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """
-lttng_list.py sessions|programs: reads what `lttng --mi xml list` says, as its text differs between versions.
+lttng_list.py sessions|programs: reads the XML of `lttng --mi xml list`, because LTTng's plain text differs between versions.
 
-sessions: a line for each: NAME active|inactive LIVE-TIMER-US OUTPUT. programs: PID EVENT....
+Prints a line for each session (NAME active|inactive LIVE-TIMER-US OUTPUT) or for each program (PID EVENT...).
 SPDX-License-Identifier: BSD-2-Clause
 """
 import sys
@@ -23,7 +23,7 @@ def main():
     elements = list(xml.etree.ElementTree.fromstring(text).iter()) if text else []
     for element in elements:
         element.tag = element.tag.rpartition("}")[2]
-    sys.stdout.write("".join(lines(sys.argv[1], elements)))  # at once: grep -q reads no further than it must
+    sys.stdout.write("".join(lines(sys.argv[1], elements)))  # in one write: "grep -q" may close the pipe after a line
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ complain() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2
 }
 
-# Makes $WORK and has everything ended and removed when the script ends. Call it first.
+# Makes $WORK, and sees to it that all parts end and $WORK is removed when the script ends. Call this function first.
 private_begin() {
     if [ -z "${BLKIN_PRIVATE-}" ]; then
-        complain "to be run as: $private_scripts/isolate $0 (else it would meddle with the machine's LTTng)"
+        complain "run it as $private_scripts/isolate $0: without isolate, it would change the machine's LTTng"
         exit 125
     fi
     WORK=$(mktemp -d "$TMPDIR/work.XXXXXX") || exit 125
@@ -30,7 +30,7 @@ private_begin() {
     trap 'exit 129' HUP
 }
 
-# Ends all parts, the last one first, and removes $WORK. Runs by itself when the script ends.
+# Ends all parts, the last one first, and removes $WORK. The shell calls this function when the script ends.
 private_end() {
     local status=$? i signal
     trap '' INT TERM HUP
@@ -40,7 +40,7 @@ private_end() {
         [ "${private_names[i]}" = zipkin ] && signal=KILL || signal=TERM
         stop_part "${private_names[i]}" "$signal" 5 >/dev/null 2>&1
     done
-    # The sink checks its own sums: no test passes where they did not hold.
+    # The sink checks its own sums. No test passes if they did not hold.
     if grep -qs "account does not add up" "$WORK"/*.log; then
         complain "the account of a sink does not add up"
         status=1
@@ -51,7 +51,7 @@ private_end() {
 
 # ---- waiting ------------------------------------------------------------------------------------
 
-# show_log NAME: the end of a part's log, without what a service says every some seconds.
+# show_log NAME [LINES]: prints the end of a part's log, without the lines that a service logs every few seconds.
 show_log() {
     [ "$1" != - ] && [ -e "$WORK/$1.log" ] || return 0
     if [ -s "$WORK/$1.log" ]; then
@@ -67,7 +67,7 @@ show_log() {
 # passes does not take longer for that.
 PATIENCE=${PATIENCE:-1}
 
-# timeout [-k SECONDS] SECONDS COMMAND...: the command of this name, in the same way.
+# timeout [-k SECONDS] SECONDS COMMAND...: runs timeout(1) with SECONDS multiplied by PATIENCE.
 timeout() {
     local kill_after=()
     if [ "$1" = -k ]; then
@@ -85,7 +85,7 @@ wait_for() {
     shift 3
     until "$@"; do
         if [ "$name" != - ] && ! part_runs "$name"; then
-            # It may have succeeded with its last breath.
+            # The part may have fulfilled the condition just before its end.
             "$@" && return 0
             complain "$what: did not happen, $name has ended"
             show_log "$name"
@@ -134,7 +134,7 @@ wait_part() {
     wait "${private_pid[$1]}" 2>/dev/null
 }
 
-# stop_part NAME [SIGNAL [SECONDS]]: ends it; its exit status, or 137 if it had to be killed.
+# stop_part NAME [SIGNAL [SECONDS]]: ends the part. Returns its exit status, or 137 if the function had to kill it.
 stop_part() {
     local status
     kill -s "${2:-TERM}" "${private_pid[$1]}" 2>/dev/null
@@ -150,14 +150,14 @@ stop_part() {
 
 # ---- ports ----------------------------------------------------------------------------------------
 
-# listening PORT: is somebody?
+# listening PORT: returns 0 if a process listens at the port.
 listening() {
     local hex
     printf -v hex '%04X' "$1"
     grep -qs "^ *[0-9]*: [0-9A-F]*:$hex [0-9A-F:]* 0A " /proc/net/tcp /proc/net/tcp6
 }
 
-# free_port VARIABLE: a port that nobody uses, below those that the kernel gives to connections.
+# free_port VARIABLE: sets the variable to an unused port, below the ports that the kernel gives to connections.
 free_port() {
     local candidate hex
     while :; do
@@ -177,7 +177,7 @@ lttng() {
     timeout -k 2 "${LTTNG_LIMIT:-20}" lttng --no-sessiond "$@" </dev/null
 }
 
-# lttng_sessions, lttng_programs: a line for each: scripts/lttng_list.py
+# Print a line for each session, or for each program: see scripts/lttng_list.py.
 lttng_sessions() {
     lttng --mi xml list 2>/dev/null | "$private_scripts/lttng_list.py" sessions
 }
@@ -190,14 +190,15 @@ sessiond_answers() {
     LTTNG_LIMIT=5 lttng list >/dev/null 2>&1
 }
 
-# Of one that was killed a child may live a little longer, with its lock.
+# Returns 0 if no process has the daemon's lock. A child of a killed daemon may have it a little longer.
 sessiond_is_free() {
     local lock=${LTTNG_HOME-$HOME}/.lttng/lttng-sessiond.lck
     [ "$(id -u)" != 0 ] || lock=/var/run/lttng/lttng-sessiond.lck
     [ ! -e "$lock" ] || flock -n "$lock" true
 }
 
-# Programs wait for it as long as it takes to know them, not LTTng's 3 s: on a busy machine they would go on untraced.
+# Starts the session daemon. Programs wait up to 60 s until it has registered them, not LTTng's 3 s: on a busy machine, they
+# would continue untraced.
 start_sessiond() {
     export LTTNG_UST_REGISTER_TIMEOUT=${LTTNG_UST_REGISTER_TIMEOUT-60000}
     wait_for 10 - "the end of the session daemon before" sessiond_is_free || return
@@ -209,7 +210,7 @@ relayd_listens() {
     listening "$RELAYD_CONTROL" && listening "$RELAYD_DATA" && listening "$RELAYD_LIVE"
 }
 
-# On loopback: RELAYD_CONTROL, RELAYD_DATA and RELAYD_LIVE are its ports.
+# Starts the relay daemon on loopback. Sets RELAYD_CONTROL, RELAYD_DATA and RELAYD_LIVE to its ports.
 start_relayd() {
     free_port RELAYD_CONTROL
     free_port RELAYD_DATA
@@ -278,7 +279,7 @@ wait_attached() {
 
 # ---- blkin live -------------------------------------------------------------------------------------
 
-is_recording() {
+live_is_reading() {
     "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" live 2>/dev/null |
         grep -q '"attached": true'
 }
@@ -295,24 +296,24 @@ start_blkin_live() {
         --endpoint="$endpoint" --runtime-dir="$WORK/run" --state-dir="$WORK/state" \
         --relayd-control-port="$RELAYD_CONTROL" --relayd-data-port="$RELAYD_DATA" \
         --relayd-live-port="$RELAYD_LIVE" "$@"
-    wait_for 20 live "blkin live's reading of its session" is_recording
+    wait_for 20 live "blkin live's reading of its session" live_is_reading
 }
 
 # ---- blkin agent -----------------------------------------------------------------------------------
 
-is_keeping() {
+agent_is_recording() {
     "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" agent 2>/dev/null |
         grep -q '"state": "recording"'
 }
 
-# start_blkin_agent ENDPOINT [OPTION...]: spans are kept in memory from when this returns.
+# start_blkin_agent ENDPOINT [OPTION...]: starts `blkin agent`, and waits until it gives programs their rings.
 start_blkin_agent() {
     local endpoint=$1
     shift
     export BLKIN_RINGS=$WORK/rings
     start_part agent "$BUILD/bin/blkin" agent --ring-socket="$BLKIN_RINGS" \
         --endpoint="$endpoint" --runtime-dir="$WORK/run" --state-dir="$WORK/state" "$@"
-    wait_for 20 agent "blkin agent's recording" is_keeping
+    wait_for 20 agent "blkin agent's recording" agent_is_recording
 }
 
 # ---- Zipkin -----------------------------------------------------------------------------------------
@@ -325,8 +326,8 @@ zipkin_healthy() {
     zipkin_get health >/dev/null 2>&1
 }
 
-# start_zipkin JAR: on loopback, with its store in memory; ZIPKIN_URL is its address. Takes some seconds:
-# wait_zipkin waits for it.
+# start_zipkin JAR: starts Zipkin on loopback, with its store in memory. Sets ZIPKIN_URL to its address. Zipkin needs some
+# seconds: wait_zipkin waits for it.
 start_zipkin() {
     local port
     free_port port
@@ -351,7 +352,7 @@ start_server() {
     wait_for 10 "$1" "the start of $1" part_address "$1" >/dev/null
 }
 
-# start_daemon NAME PROGRAM OPTION...: with the fault that is planted in it, if any.
+# start_daemon NAME PROGRAM OPTION...: starts a daemon of the stack, with the fault of start_stack if that is for this daemon.
 start_daemon() {
     local name=$1 program=$2
     shift 2
@@ -359,12 +360,12 @@ start_daemon() {
     start_server "$name" "$BUILD/examples/$program" "$@"
 }
 
-# start_stack [DAEMON FAULT]: two stores, the mapper and the gateway, with a fault planted in one of
-# them (see examples/README.md); the address for clients is in GATEWAY.
+# start_stack [DAEMON FAULT]: starts two stores, the mapper and the gateway. DAEMON gets the fault (see examples/README.md).
+# Sets GATEWAY to the address for clients.
 start_stack() {
     stack_culprit=${1-} stack_fault=${2-}
     WRITE_SPANS=13
-    [ "$stack_fault" != drop-replica ] || WRITE_SPANS=10 # nothing of store-2
+    [ "$stack_fault" != drop-replica ] || WRITE_SPANS=10 # no span of store-2
     start_daemon store-2 store --name store-2 --dir "$WORK/store-2" &&
         start_daemon store-1 store --name store-1 --dir "$WORK/store-1" \
             --secondary "$(part_address store-2)" &&
@@ -373,7 +374,7 @@ start_stack() {
     GATEWAY=$(part_address gateway)
 }
 
-# run_client REQUESTS [OPTION...]: writes and reads in turn, one trace each.
+# run_client REQUESTS [OPTION...]: runs the client, which writes and reads in turn. Each request is one trace.
 run_client() {
     local requests=$1
     shift
@@ -385,12 +386,11 @@ run_client() {
     }
 }
 
-# Spans that a request makes: client, gateway (2), mapper (3), store-1 (a write: 4, a read: 2), and of
-# a write store-2 (3). The first write to an extent, of 16 blocks, makes one more.
-# start_stack sets WRITE_SPANS.
+# The number of spans of a read: of the client, the gateway (2), the mapper (3) and store-1 (2). start_stack sets WRITE_SPANS:
+# a write has 4 spans of store-1, and 3 of store-2. The first write to an extent of 16 blocks makes one more.
 READ_SPANS=8
 
-# stack_spans REQUESTS: how many spans the first ones make.
+# stack_spans REQUESTS: prints how many spans the first requests make.
 stack_spans() {
     local reads=$(($1 / 2)) writes=$((($1 + 1) / 2))
     echo $((writes * WRITE_SPANS + (writes + 15) / 16 + reads * READ_SPANS))

@@ -8,7 +8,7 @@ usage: supervise.py run|unshare|plain COMMAND [ARGUMENT]...
   plain    there is no namespace: a mark in the environment (BLKIN_MARK) finds the processes that are
            left when COMMAND or this process ends; and BLKIN_PRIVATE is removed
 
-Not in bash, which can miss a signal, or a child's status, when two come together.
+This program is not in bash, which can miss a signal, or a child's status, when two arrive together.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -21,9 +21,9 @@ import sys
 import time
 
 PASSED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-SI_KERNEL = 128  # from a terminal, which sends it to COMMAND too; signals of kill(2) have another code
+SI_KERNEL = 128  # the code of a terminal's signal, which COMMAND gets, too; signals of kill(2) have another code
 RUN_LTTNG = "/run/lttng"
-kept = []  # a Popen that is collected takes the status of a child that has ended already
+kept = []  # Popen objects: Python would reap the child of a freed one, and supervise() would miss its status
 
 
 def start(command):
@@ -43,7 +43,7 @@ def start(command):
 
 
 def child_of(pid):
-    """The one child of unshare, which may need a moment to make it."""
+    """Returns the only child of unshare, which may need a moment to start it."""
     for _ in range(200):
         out = subprocess.run(["pgrep", "-P", str(pid)], stdout=subprocess.PIPE, check=False).stdout
         if out.split():
@@ -60,7 +60,7 @@ def send(number, pid):
 
 
 def reap(wanted):
-    """Takes all that have ended; the status of `wanted`, or None if it has not."""
+    """Reaps all children that have ended. Returns the status of `wanted`, or None if that one has not ended."""
     status = None
     try:
         while True:
@@ -139,7 +139,7 @@ def plain(command):
     janitor = os.fork()
     supervisors.add(janitor or os.getpid())
     if janitor == 0:
-        # Until all who have the other end are gone: that is us only, however we end.
+        # Returns when no process has the other end any more. Only the supervisor has it, until it ends in any way.
         os.close(theirs)
         os.read(ours, 1)
         sweep(before, run_lttng_is_ours)
@@ -151,7 +151,7 @@ def plain(command):
         os.waitpid(janitor, 0)
     except ChildProcessError:
         pass
-    sweep(before, run_lttng_is_ours)  # should somebody have killed the janitor
+    sweep(before, run_lttng_is_ours)  # in case somebody has killed the janitor
     return status
 
 

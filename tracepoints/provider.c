@@ -232,8 +232,8 @@ packed_record_rest_by_values(const struct lttng_ust_tracepoint_probe *each,
         packed_record_by_values(each->data, (const char *)stack, payload, length);
 }
 
-/* Records the event for a session that does not look at values. Returns false, and records nothing,
- * if it does. */
+/* Records the event for a session that does not look at values. For any other session, and for a
+ * trigger, records nothing and returns false. */
 static inline __attribute__((always_inline)) bool
 packed_record_plainly(struct lttng_ust_event_common *common, const void *payload, size_t length)
 {

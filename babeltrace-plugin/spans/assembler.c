@@ -272,6 +272,7 @@ const struct assembler_counts *assembler_counts(struct assembler *assembler)
 {
     assembler_count_late(assembler);
     assembler->counts.spans_open = assembler->open.table.count;
+    assembler->counts.events_awaited = assembler->sequences.awaited;
     return &assembler->counts;
 }
 

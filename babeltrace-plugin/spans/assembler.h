@@ -86,6 +86,7 @@ struct assembler_options {
     bool correct_clocks;     /* moves times to the wall clock: see source.h */
     int64_t wall_clock_ns;   /* wall clock minus CLOCK_MONOTONIC; 0: as blkin:process says */
     bool is_choice;          /* events are filtered on purpose: a gap in their numbers is no loss */
+    int64_t resumed_ns;      /* trace time: an earlier process has got events of before; 0: none */
     struct marks *marks;     /* NULL: no marks */
     struct closing closing;  /* annotations that close an original's span; none: "cr" and "ss" */
     /* The table for the endpoints of spans, which outlives the assembler; NULL: a table of its own,
@@ -107,6 +108,8 @@ struct assembler_counts {
     uint64_t events_rule;      /* of other providers, named by a rule */
     uint64_t metrics_missing;  /* missing sequence numbers of metrics */
     uint64_t events_missing;   /* missing sequence numbers of other events */
+    uint64_t events_unsure;    /* of these: an earlier process may have got them */
+    uint64_t events_awaited;   /* missing sequence numbers that may still come */
     uint64_t log_errors;       /* annotations, tags and steps lost: no room, or unreadable */
     uint64_t spans_open;
     uint64_t open_bytes;       /* memory of open spans */

@@ -44,6 +44,7 @@ struct sequences {
         int64_t time_ns;   /* the time of its event */
         uint64_t seen;     /* bit i: the event with the number `sequence - i` has come */
         uint64_t awaited;  /* missing numbers that may still come */
+        uint64_t unsure;   /* of these: an earlier process may have got the events */
         int64_t since_ns;  /* when the first of these was skipped */
         uint64_t missing;  /* missing numbers that were counted */
     } slots[SEQUENCE_SLOTS];

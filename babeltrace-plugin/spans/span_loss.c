@@ -72,10 +72,15 @@ static uint64_t *sequence_count(struct assembler *assembler, const struct sequen
 
 static void sequence_give_up(struct assembler *assembler, struct sequence_slot *slot)
 {
-    *sequence_count(assembler, slot) += slot->awaited;
+    uint64_t *count = sequence_count(assembler, slot);
+
+    *count += slot->awaited;
+    if (count == &assembler->counts.events_missing)
+        assembler->counts.events_unsure +=
+            slot->unsure < slot->awaited ? slot->unsure : slot->awaited;
     assembler->sequences.awaited -= slot->awaited;
     slot->missing += slot->awaited;
-    slot->awaited = 0;
+    slot->awaited = slot->unsure = 0;
 }
 
 void assembler_count_missing(struct assembler *assembler, int64_t since_ns)
@@ -138,6 +143,8 @@ __attribute__((noinline)) static void note_gap(struct assembler *assembler,
     if (!slot->awaited)
         slot->since_ns = assembler->now_ns;
     slot->awaited += skipped;
+    if (slot->time_ns < assembler->options.resumed_ns)
+        slot->unsure += skipped;
     assembler->sequences.awaited += skipped;
     if (sequence_kind(event) == SERIES_STREAMED) /* other kinds touch no span */
         assembler->has_gaps |= loss_note(assembler, source, &source->gaps, &interval);

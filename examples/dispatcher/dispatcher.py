@@ -71,7 +71,7 @@ class BackEnd:
             raise Wrong(f"bad back end '{text}': expected SERVICE=HOST:PORT")
         self.family, self.address = address_of(address)
         self.requests = self.under_way = 0
-        self.wait_us = 0  # of a request there, as last told; 0: nobody knows
+        self.wait_us = 0  # mean duration of its requests, by the last statistics; 0: not known
         self.down_until = 0
 
     def connect(self):
@@ -113,7 +113,7 @@ class Choice:
         with self.lock:
             now, first = time.monotonic(), self.turn % len(self.backs)
             self.turn += 1
-            in_turn = self.backs[first:] + self.backs[:first]  # of equal ones, each in its turn
+            in_turn = self.backs[first:] + self.backs[:first]  # back ends of equal cost take turns
             best = min((back for back in in_turn if back.down_until <= now), key=self.cost, default=in_turn[0])
             best.requests += 1
             best.under_way += 1
@@ -151,17 +151,17 @@ def totals(backs, rows):
 
 def learn(choice, rows):
     found = totals(choice.backs, rows)
-    # The name of the requests: on its spans the back ends have spent most time, as a request's span is longer than
-    # those below it.
+    # The requests have the name on whose spans the back ends have spent the most time: a request's span is longer than
+    # the spans below it.
     requests = max(found.values(), key=lambda name: sum(us for _, us in name.values()), default={})
     with choice.lock:
         choice.told_at = time.monotonic()
         for back, (count, us) in requests.items():
-            back.wait_us = us / count + 0.001  # 0 would be not known
+            back.wait_us = us / count + 0.001  # never 0, which means not known
         least = min((back.wait_us for back in requests), default=None)
         for back in choice.backs:
-            # One that is not asked would be slow for ever: it is tried again, soon. But it does not become faster
-            # than the fastest, for maybe it is not traced.
+            # Without requests there is no news of a back end, and it would count as slow for ever. So its wait is
+            # halved until it is tried again, but never below the shortest one: maybe it is not traced.
             if requests and back not in requests and back.wait_us > least:
                 back.wait_us = max(back.wait_us / 2, least)
 
@@ -248,14 +248,14 @@ class Relay:
             while self.pass_on():
                 pass
         except OSError:
-            pass  # one of the two has hung up: so do we
+            pass  # the client or the back end has hung up: close all
         self.end_request()
         for back in list(self.connections):
             self.hang_up(back)
         self.client.close()
 
 
-# ---- all of it
+# ---- the server
 
 def serve(choice, listen):
     family, address = address_of(listen)
@@ -267,7 +267,7 @@ def serve(choice, listen):
                 client, _ = server.accept()
             except OSError as error:
                 complain(f"cannot accept a connection: {error.strerror}")
-                time.sleep(0.1)  # some may be closed by then
+                time.sleep(0.1)  # until then, other connections may be closed
                 continue
             client.settimeout(CONNECT_S)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -298,7 +298,7 @@ def main(arguments):
         serve(choice, listen)
     except KeyboardInterrupt:
         for back in backs:
-            print(f"{back.name} has got {back.requests} requests")
+            print(f"{back.name} got {back.requests} requests")
 
 
 if __name__ == "__main__":

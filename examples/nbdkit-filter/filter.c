@@ -2,7 +2,7 @@
  * nbdkit-blkin-filter: traces every request of any nbdkit plugin. README.md is its manual.
  *
  * This file has what nbdkit calls: parameters, connections and requests. nbdkit runs the requests
- * of a connection in parallel; nothing here is written to after the connection was opened.
+ * of a connection in parallel. This is safe, because they only read the state of the connection.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,11 +15,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define SERVICE_MAX 72 /* libblkin cuts what is longer */
+#define SERVICE_MAX 72 /* libblkin cuts longer names */
 
 /*
- * Set while nbdkit reads its command line. The same filter may be loaded twice, above and below
- * another one: both have these.
+ * Set while nbdkit reads its command line. The filter may be loaded twice, above and below another
+ * one: then both share these settings.
  */
 static struct {
     const char *service;
@@ -126,8 +126,8 @@ static int filter_config(nbdkit_next_config *next, nbdkit_backend *backend, cons
 
 /* ---- the process ---- */
 
-/* Called in the process that serves. If nbdkit goes to the background, LTTng's threads of the
- * first process end. */
+/* Called in the process that serves. The library cannot start earlier: if nbdkit goes to the
+ * background, the threads of the first process end. */
 static int filter_after_fork(nbdkit_backend *backend)
 {
     (void)backend;
@@ -180,14 +180,13 @@ static void set_client(struct connection *connection)
 #define VALUE_LENGTH (BLKIN_TRACEPARENT_SIZE - 1)
 
 /*
- * Does the export name end with a W3C trace context? Either the whole name is one, or it ends with
- * "traceparent=" and one, at its beginning or after "/" or "?":
+ * Returns true if the export name ends with a W3C trace context. Then *context becomes this
+ * context, and *length the length of the name without it. Returns false without a change if not.
+ * Forms:
  *
  *     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
  *     traceparent=00-4bf9...-01
- *     disk.img/traceparent=00-4bf9...-01
- *
- * Then *context is set, and *length to that of the name without it. Else nothing is changed.
+ *     disk.img/traceparent=00-4bf9...-01    (or "?" in place of "/")
  */
 static bool export_name_context(const char *name, size_t *length, struct blkin_context *context)
 {
@@ -266,8 +265,8 @@ static void filter_close(void *handle)
 
 /* ---- requests ----
  *
- * While nobody records, a request costs a test and a jump to the layer below. The functions marked
- * APART prepare spans.
+ * While nobody records, a request costs a test and a jump to the layer below. The functions with
+ * spans are marked APART, so that the compiler keeps them out of this path.
  */
 
 #define APART __attribute__((noinline, cold))
@@ -358,7 +357,7 @@ static int filter_cache(nbdkit_next *next, void *handle, uint32_t count, uint64_
 static struct nbdkit_filter filter = {
     .name = "blkin",
     .longname = "nbdkit BlkKin filter",
-    .description = "Traces every request with BlkKin: LTTng records the spans, Zipkin shows them.",
+    .description = "Traces every request with BlkKin: its agent, or LTTng, records the spans.",
     .unload = filter_unload,
     .config = filter_config,
     .config_help = HELP,

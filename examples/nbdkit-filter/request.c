@@ -44,7 +44,7 @@ static int pass_on(nbdkit_next *next, const struct request *request, int *err)
     __builtin_unreachable();
 }
 
-/* "fua,may_trim", as nbdkit's documentation names them; few requests have any. */
+/* Tags the flags by the names in nbdkit's documentation, such as "fua,may_trim". */
 static void tag_flags(struct blkin_span *span, uint32_t flags)
 {
     static const char *const flag_names[] = {"may_trim", "fua", "req_one", "fast_zero"};

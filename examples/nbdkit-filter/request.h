@@ -14,11 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Common to all requests of a connection. Not written after the connection is open. */
+/* All requests of a connection read this. Nobody changes it after the connection was opened. */
 struct connection {
     bool is_inner;               /* another blkin filter is above, and makes the server spans */
-    bool has_layer;              /* the layer below is traced, too: as a step of the span, */
-    bool layers_are_spans;       /* or as a separate span */
+    bool has_layer;              /* the layer below is traced, too */
+    bool layers_are_spans;       /* as a separate span, not as a step of the request's span */
     bool has_parent;             /* the next member is set */
     struct blkin_context parent; /* of the server spans */
     const char *export;          /* its name, without the trace context; "" has no tag */
@@ -54,7 +54,7 @@ static inline bool request_is_traced(void)
     return __builtin_expect(blkin_is_on(), 0);
 }
 
-/* Passes the request on to the layer below, in its span. Returns the result of the layer. */
+/* Passes the request on to the layer below, within a span. Returns the result of that layer. */
 int request_trace(nbdkit_next *next, const struct connection *connection,
                   const struct request *request, int *err);
 

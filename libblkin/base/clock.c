@@ -18,8 +18,8 @@
 
 #define FIRST_MEASURE_NS 200000
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
-#define AHEAD_NS         100000   /* a new line begins this long after the current time */
-#define CLOCK_LINES      16       /* slots; one is reused 16 s later, when no thread reads it */
+#define AHEAD_NS         100000 /* a new line begins this long after the current time */
+#define CLOCK_LINES      16 /* slots; a slot is reused 16 lines later, when no thread reads it */
 #define UNREAD_NS        10000000 /* no thread still uses a line that ended longer ago */
 
 /* The first line is the identity, for ticks that are ns of CLOCK_MONOTONIC. */
@@ -43,8 +43,8 @@ struct moment {
     uint64_t ns;
 };
 
-static bool
-    clock_is_computing; /* a lock: one thread computes the next line; the rest is its state */
+/* A lock: only the thread that has set it computes the next line, and uses the variables below. */
+static bool clock_is_computing;
 static struct moment clock_last;    /* the last measurement */
 static uint64_t clock_outlier_rate; /* the last measured rate that was rejected as an outlier */
 static uint64_t clock_next_line_ns;
@@ -381,8 +381,7 @@ void blkin_clock_init(void)
     __atomic_store_n(&blkin_clock.use_counter, true, __ATOMIC_RELEASE);
 }
 
-/* ---- namespaces. Reads /proc/self by syscall(2): libblkin-preload.so does not mistake the calls
- * for the program's. ---- */
+/* ---- namespaces ---- */
 
 uint32_t blkin_namespace(const char *path)
 {
@@ -391,9 +390,10 @@ uint32_t blkin_namespace(const char *path)
     return stat(path, &status) == 0 ? (uint32_t)status.st_ino : 0;
 }
 
-/* Reads the line "monotonic SECONDS NS". The file is about the time namespace of this process's
- * children. Returns 0 if that is not `namespace`. */
-static int64_t ahead_by(const char *path, uint32_t namespace)
+/* Returns the offset in the file's line "monotonic SECONDS NS". The file describes the time
+ * namespace of this process's children: returns 0 if their namespace is not `namespace`. Reads by
+ * syscall(2), so that libblkin-preload.so does not take the calls for the program's. */
+static int64_t clock_offset_in(const char *path, uint32_t namespace)
 {
     static const char name[] = "monotonic";
     const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
@@ -419,7 +419,7 @@ int64_t blkin_clock_ahead_ns(void)
     const uint32_t namespace = blkin_namespace("/proc/self/ns/time");
 
     if (!namespace || namespace != known) {
-        ahead_ns = ahead_by("/proc/self/timens_offsets", namespace);
+        ahead_ns = clock_offset_in("/proc/self/timens_offsets", namespace);
         known = namespace;
     }
     return ahead_ns;

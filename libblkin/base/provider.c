@@ -16,7 +16,7 @@ static void record_no_event(struct packed_event *event, const void *payload, siz
     (void)thread_slot;
 }
 
-static void do_nothing(void)
+static void init_no_thread(void)
 {
 }
 
@@ -25,7 +25,7 @@ const struct blkin_provider blkin_no_provider = {
     .zipkin = {[0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&never, NULL}},
     .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},
     .record = record_no_event,
-    .init_thread = do_nothing,
+    .init_thread = init_no_thread,
 };
 
 const struct blkin_provider *blkin_provider_table = &blkin_no_provider;

@@ -27,7 +27,8 @@ static void write_be64(unsigned char *bytes, uint64_t number)
     memcpy(bytes, &number, sizeof(number));
 }
 
-/* The field of options may be missing. The field after it must be an unknown one. */
+/* Sets *options to 0 if their field is missing. Returns -EINVAL if they are cut off, or if the next
+ * field has a known id. */
 static int read_options(const unsigned char *bytes, size_t length, unsigned *options)
 {
     size_t next = CENSUS_OPTIONS;

@@ -275,8 +275,9 @@ int blkin_context_from_environment(struct blkin_context *context)
     return error;
 }
 
-/* Puts the prefix before a value of this length, for which the caller has left its room. Returns
- * the length of both; an error or 0 stays. */
+/* Writes the prefix into the room that the caller has left before a value of `length` bytes.
+ * Returns the length of prefix and value. Returns a `length` of 0 (no value), or an error, as it
+ * is. */
 static int put_variable(char *buffer, const char *prefix, int length)
 {
     const int before = (int)strlen(prefix);

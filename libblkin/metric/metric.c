@@ -7,7 +7,7 @@
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
 
-#define LOOK_NS UINT64_C(500000000)
+#define LOOK_NS UINT64_C(500000000) /* the pause between two looks for rings */
 
 static __thread uint32_t sequence; /* numbers the events of this thread */
 

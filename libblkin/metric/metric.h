@@ -34,8 +34,8 @@ bool blkin_metric_is_on(void);
 
 #define BLKIN_METRIC_PAYLOAD_MAX 4096
 
-/* Writes the payload of an event. thread, number: of the recording thread, and of the event there.
- * Returns the length. */
+/* Writes the payload of an event. thread: the number of the recording thread; number: that of the
+ * event in the thread's series. Returns the length. */
 size_t blkin_metric_payload(char payload[BLKIN_METRIC_PAYLOAD_MAX],
                             const struct blkin_metric *metric, uint64_t thread, uint32_t number);
 

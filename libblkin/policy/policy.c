@@ -96,8 +96,8 @@ static void policy_report_refused(const struct blkin_policy_source *source,
 {
     if (source->is_outspoken || secure_getenv("BLKIN_DEBUG"))
         blkin_debug_say("libblkin: %s: not read, because it is of user %u with mode %o: it must "
-                        "belong to root or "
-                        "to user %u, and nobody else may write to it (chown, chmod go-w)",
+                        "belong to root or to user %u, and nobody else may write to it (chown, "
+                        "chmod go-w)",
                         source->path, (unsigned)status->st_uid, (unsigned)status->st_mode & 07777U,
                         (unsigned)geteuid());
 }

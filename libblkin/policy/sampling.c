@@ -40,12 +40,12 @@ struct sampling_policy {
     uint32_t severity; /* the largest enum blkin_severity that is recorded */
     int usage;         /* the usage level; -1: that of blkin_set_usage() */
     unsigned rule_count;
-    struct sampling_rule otherwise;
+    struct sampling_rule fallback; /* for names without a rule of their own */
     struct sampling_rule rules[SAMPLING_RULES_MAX];
 };
 
 static BLKIN_COLD_DATA struct sampling_policy sampling_slots[SAMPLING_SLOTS] = {
-    {.text = "always", .usage = -1, .otherwise = {.mode = SAMPLING_ALWAYS, .ppm = 1000000}},
+    {.text = "always", .usage = -1, .fallback = {.mode = SAMPLING_ALWAYS, .ppm = 1000000}},
 };
 static struct sampling_policy *sampling_current = &sampling_slots[0];
 uint32_t blkin_least_severity = BLKIN_DEBUG;
@@ -155,7 +155,7 @@ static bool sampling_parse(const char *text, struct sampling_policy *policy)
     policy->severity = BLKIN_DEBUG;
     policy->usage = -1;
     part = strsep(&rest, ",");
-    if (!sampling_parse_mode(blkin_trimmed(part), &policy->otherwise))
+    if (!sampling_parse_mode(blkin_trimmed(part), &policy->fallback))
         return false;
     while ((part = strsep(&rest, ","))) {
         if (!sampling_parse_part(blkin_trimmed(part), policy))
@@ -237,14 +237,14 @@ sampling_rule_for(struct sampling_policy *policy, const char *name, size_t lengt
             (rule->length == 0 || memcmp(name, rule->name, rule->length) == 0))
             return rule;
     }
-    return &policy->otherwise;
+    return &policy->fallback;
 }
 
 struct blkin_decision blkin_sampling_decide(const char *name, size_t length, uint64_t trace_id)
 {
     struct sampling_policy *policy = __atomic_load_n(&sampling_current, __ATOMIC_ACQUIRE);
     struct sampling_rule *rule =
-        policy->rule_count ? sampling_rule_for(policy, name, length) : &policy->otherwise;
+        policy->rule_count ? sampling_rule_for(policy, name, length) : &policy->fallback;
 
     switch (rule->mode) {
     case SAMPLING_ALWAYS:

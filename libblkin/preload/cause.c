@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define PREFIX_MIN    8
+#define PREFIX_MIN    8   /* bytes */
 #define ELSEWHERE_MAX 512 /* interactions to compare with; each costs some ns */
 
 static size_t cause_common_length(const struct interaction *interaction, struct bytes head)
@@ -25,14 +25,14 @@ static size_t cause_common_length(const struct interaction *interaction, struct 
 
 /* A summary of the thread's open requests. */
 struct survey {
-    unsigned count;           /* requests that may make a call now */
-    unsigned in_round;        /* of count: the thread has read for them since it last waited */
-    unsigned uncalled;        /* of count: without a call so far */
-    struct interaction *last; /* of count: the last one in the list */
-    struct interaction *oldest;
-    struct interaction *alike; /* the request with the longest common prefix */
-    size_t length;             /* of that prefix */
-    bool is_tied;              /* another request has a common prefix of that length */
+    unsigned count;    /* requests that may make a call now; three members are about these: */
+    unsigned in_round; /* those for which the thread has read since it last waited */
+    unsigned uncalled; /* those that have made no call so far */
+    struct interaction *last;   /* the last one in the list */
+    struct interaction *oldest; /* of all open requests */
+    struct interaction *alike;  /* the open request with the longest common prefix */
+    size_t length;              /* of that prefix */
+    bool is_tied;               /* another open request has a common prefix of that length */
     bool has_unseen; /* some requests were read while tracing was off: no cause is certain */
 };
 
@@ -179,7 +179,7 @@ static struct cause cause_found(enum preload_cause how, struct interaction *inte
     return (struct cause){interaction ? how : PRELOAD_NO_CAUSE, interaction};
 }
 
-static bool cause_is_program(void)
+static bool cause_is_span_of_program(void)
 {
     const struct blkin_span *current = blkin_current();
     const struct interaction *work = interaction_thread.work;
@@ -196,7 +196,7 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     struct survey survey;
     bool is_decided_here;
 
-    if (cause_is_program())
+    if (cause_is_span_of_program())
         return (struct cause){PRELOAD_BY_PROGRAM, NULL};
     if (opener && interaction_phase(opener) == PHASE_REQUEST)
         return cause_found(PRELOAD_BY_OWNER, opener);
@@ -265,7 +265,7 @@ struct interaction *cause_of_connect(void)
     struct interaction *only;
     struct survey survey;
 
-    if (!worker || cause_is_program())
+    if (!worker || cause_is_span_of_program())
         return NULL;
     interaction_prune_open(worker);
     cause_reopen_work(worker);
@@ -279,7 +279,7 @@ struct interaction *cause_of_connect(void)
  * guess. */
 struct cause cause_of_file_call(void)
 {
-    if (cause_is_program())
+    if (cause_is_span_of_program())
         return (struct cause){PRELOAD_BY_PROGRAM, NULL};
     return cause_found(cause_sharers() > 1 ? PRELOAD_BY_GUESS : PRELOAD_BY_BEING_ONLY,
                        cause_unanswered_work());

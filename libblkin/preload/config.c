@@ -14,8 +14,9 @@ _Static_assert(PRELOAD_CONFIG_MAX == BLKIN_POLICY_TEXT_MAX,
 
 #define CONFIG_SLOTS 8
 
+/* Initially, nothing is traced. */
 static BLKIN_COLD_DATA struct preload_config config_slots[CONFIG_SLOTS] = {
-    {.usage = PRELOAD_USAGE_UNSET}};                /* initially, nothing is traced */
+    {.usage = PRELOAD_USAGE_UNSET}};
 static struct preload_config config_of_environment; /* the file changes a copy */
 static char config_program_name[64];
 

@@ -55,7 +55,7 @@ struct preload_config {
     uint64_t least_ns;   /* shorter spans are not recorded */
     struct preload_range ranges[PRELOAD_RANGES_MAX];
     char service[PRELOAD_SERVICE_MAX]; /* "": the program's name */
-    /* globs, each with its NUL; an empty one ends the list; none: all */
+    /* globs, each with a NUL; an empty glob ends the list; no glob: all programs, or all files */
     char programs[PRELOAD_CONFIG_MAX + 1];
     char files[PRELOAD_CONFIG_MAX + 1];
 };

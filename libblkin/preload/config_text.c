@@ -51,11 +51,11 @@ static bool add_glob(char globs[PRELOAD_CONFIG_MAX + 1], const char *glob)
 
 static bool fits_one_of(const char *globs, const char *text)
 {
-    bool does = !*globs;
+    bool fits = !*globs;
 
-    for (; *globs && !does; globs += strlen(globs) + 1)
-        does = blkin_glob_fits(globs, text);
-    return does;
+    for (; *globs && !fits; globs += strlen(globs) + 1)
+        fits = blkin_glob_fits(globs, text);
+    return fits;
 }
 
 /* ---- keys: each function reads one value, or one item of a list ---- */
@@ -91,10 +91,10 @@ static bool read_file(struct preload_config *config, char *item)
 static bool read_min_us(struct preload_config *config, char *item)
 {
     unsigned us = 0;
-    const bool is_right = read_number(item, 1000000000, &us);
+    const bool is_valid = read_number(item, 1000000000, &us);
 
     config->least_ns = us * UINT64_C(1000);
-    return is_right;
+    return is_valid;
 }
 
 static bool read_service(struct preload_config *config, char *item)

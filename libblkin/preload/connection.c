@@ -50,7 +50,7 @@ struct preload_slot *preload_slot_make(int fd)
 
 /* ---- references ---- */
 
-static inline bool connection_is_connection(uintptr_t word)
+static inline bool slot_word_is_connection(uintptr_t word)
 {
     return word > PRELOAD_OTHER;
 }
@@ -60,7 +60,7 @@ struct connection *connection_of(const struct preload_slot *slot, uint32_t gener
     const uintptr_t word = slot ? __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) : 0;
     struct connection *connection = (struct connection *)word;
 
-    if (!connection_is_connection(word) ||
+    if (!slot_word_is_connection(word) ||
         !pool_try_ref(&connection->item,
                       generation ? generation : pool_generation(&connection->item)))
         return NULL;
@@ -76,7 +76,7 @@ void connection_release(struct connection *connection)
         pool_give(&connection_pool, connection);
 }
 
-/* ---- descriptors come and go ---- */
+/* ---- descriptors that are opened and closed ---- */
 
 /*
  * Puts a word into the slot: a connection, whose reference the slot takes over, or a preload_kind.
@@ -87,7 +87,7 @@ static void connection_set_slot(struct preload_slot *slot, uintptr_t word)
     struct connection *connection = (struct connection *)before;
 
     __atomic_store_n(&slot->file, 0, __ATOMIC_RELAXED);
-    if (!connection_is_connection(before))
+    if (!slot_word_is_connection(before))
         return;
     if (__atomic_sub_fetch(&connection->slots, 1, __ATOMIC_ACQ_REL) == 0)
         message_end_connection(connection);
@@ -287,7 +287,7 @@ bool connection_is_traced(struct connection *connection, int fd)
     return connection->is_traced;
 }
 
-/* ---- requests that came while tracing was off ---- */
+/* ---- requests that arrived while tracing was off ---- */
 
 void connection_read_unseen(struct connection *connection)
 {

@@ -115,7 +115,7 @@ struct connection {
     char ip[INET6_ADDRSTRLEN], peer_ip[INET6_ADDRSTRLEN];
 } __attribute__((aligned(64)));
 
-/* ---- descriptors come and go ---- */
+/* ---- descriptors that are opened and closed ---- */
 
 /* Makes a connection that was accepted. address: the peer's, from accept(2), or NULL. */
 void connection_accepted(int fd, int listener, const struct sockaddr *address, socklen_t length);
@@ -198,8 +198,8 @@ uint16_t connection_server_port(const struct connection *connection);
 /* Returns true for an ephemeral port, which the kernel gives to clients. */
 bool connection_is_ephemeral(uint16_t port);
 
-/* Sets addresses, name and, if it has none, the role. Returns false if the socket is not
- * connected. */
+/* Sets addresses, name and, if the connection has none, the role. Returns false if the socket is
+ * not connected. */
 bool connection_prepare(struct connection *connection, int fd);
 
 /* Sets the name to that of the UNIX socket that listens. */

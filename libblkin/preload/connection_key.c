@@ -179,8 +179,8 @@ static int unix_peer(uint32_t inode, uint32_t *peer)
 
 /* ---- keys ---- */
 
-/* The key contains the inode of the client's socket. The client reads it by fstat(2). The server
- * asks by sock_diag(7). */
+/* The key contains the inode of the client's socket. The client finds the inode by fstat(2), the
+ * server by sock_diag(7). */
 static uint64_t connection_key_by_inode(const struct connection *connection, int fd)
 {
     struct stat status;

@@ -237,8 +237,8 @@ struct deferred_call {
 
 struct file_thread {
     struct pool_item item;
-    struct deferred_call
-        deferred[FILE_DEFERRED_MAX]; /* read by another thread at the end of the process */
+    /* another thread reads the calls at the end of the process */
+    struct deferred_call deferred[FILE_DEFERRED_MAX];
 };
 
 static struct pool file_threads = {.size = (sizeof(struct file_thread) + 15) / 16 * 16};
@@ -246,8 +246,8 @@ __thread struct file_thread *file_thread __attribute__((tls_model("initial-exec"
 
 enum { DEFERRED_NONE, DEFERRED_FULL, DEFERRED_TAKEN };
 
-/* Returns true if the call is to be deferred, and stores its cause. By name, without a reference:
- * the program may leave the call by longjmp(3), and file_call_end() is never called. */
+/* Returns true if the call is to be deferred, and stores the name of its cause. Stores no
+ * reference: if the program leaves the call by longjmp(3), file_call_end() is never called. */
 static bool file_defer(struct file_call *call)
 {
     struct cause cause;
@@ -408,8 +408,7 @@ void file_reserve(void)
 
 /* ---- calls ---- */
 
-/* Decides how the call is recorded: as a span, in a sum, or not at all. Returns false for the
- * last. */
+/* Decides how the call is recorded: as a span, or in a sum. Returns false if it is not recorded. */
 static bool file_begin(struct file_call *call, const struct file_state *file)
 {
     const uint8_t calls = preload_config()->file_calls;

@@ -39,7 +39,7 @@ struct file_call {
  * of the call. */
 bool file_call_begin(struct file_call *call, int fd, const char *name, enum file_kind kind);
 
-/* Called after the real call, with its errno. offset: -1 if the call has none */
+/* Called after the real call, with its errno. offset: -1 if the call has none. */
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
 
 /* The body of a wrapper: both functions around real_call. */

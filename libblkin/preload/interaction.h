@@ -47,7 +47,7 @@ struct interaction {
     bool is_partial;       /* the last write was incomplete, or more will follow */
     bool is_ambiguous;     /* a call may have been for this or for another request */
     bool has_called;       /* a call was made, perhaps for this request */
-    bool is_past_call;     /* a call was made certainly for it, or right after it was read */
+    bool is_past_call;     /* a call was certainly for this request, or made right after its read */
     uint8_t head_length;
     struct connection *connection;     /* referenced */
     struct interaction *owner;         /* of a client: the certain cause; referenced */
@@ -130,7 +130,8 @@ struct interaction *interaction_current(struct connection *connection);
 struct interaction *interaction_make(struct connection *connection,
                                      struct interaction_worker *worker, uint64_t offset,
                                      uint64_t now_ns);
-/* Makes it the connection's current interaction, with another reference, unless there is one. */
+/* Makes the interaction the current one of its connection, with another reference, unless the
+ * connection has one. */
 void interaction_set_current(struct interaction *interaction);
 void interaction_set_endpoints(struct interaction *interaction);
 void interaction_add_head(struct interaction *interaction, struct bytes head);
@@ -147,10 +148,11 @@ void interaction_tell_owner_ended(struct interaction *interaction);
 /* Clears the member if it still has this interaction, and drops its reference. */
 void interaction_clear(struct interaction **member, struct interaction *interaction);
 
-/* In a child of fork(2). */
+/* Called in a child of fork(2). */
 void interaction_forget_all(void);
 
-/* Called at the end of the process. Records clients' unanswered requests that have caused calls. */
+/* Called at the end of the process. Records the requests that this process, as a server, has not
+ * answered, and that have caused calls. */
 void interaction_end_unanswered(void);
 
 /* Reserves memory for a quiet process. */
@@ -232,10 +234,11 @@ void interaction_after_idle(void);
 /* Calls a function for the worker of each thread. */
 void interaction_for_each_worker(void (*look)(void *worker));
 
-/* Records all answered interactions that are held: of all threads, of the calling thread. */
+/* Records all answered interactions that are held. */
 void interaction_flush_all(void);
+/* Called at the end of the calling thread. Records its answered interactions that are held. */
 void interaction_end_thread(void);
-/* Called when the calling thread has ended. */
+/* Called after interaction_end_thread(). Releases the thread's worker. */
 void interaction_drop_worker(void);
 
 /* Called when tracing is off. Ends the thread's work, and gives up its held interactions. */

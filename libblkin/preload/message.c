@@ -57,7 +57,7 @@ void called_forget_opener(struct connection *connection)
 static bool called_end_answered(struct connection *connection)
 {
     struct interaction *interaction = interaction_current(connection);
-    bool goes_on;
+    bool is_unanswered;
 
     if (!interaction)
         return false;
@@ -65,9 +65,9 @@ static bool called_end_answered(struct connection *connection)
         interaction_finish(interaction);
     if (interaction_phase(interaction) == PHASE_NEW) /* retry of a first write that failed */
         interaction->worker = interaction_worker();
-    goes_on = interaction_phase(interaction) < PHASE_ANSWERED;
+    is_unanswered = interaction_phase(interaction) < PHASE_ANSWERED;
     interaction_release(interaction);
-    return goes_on;
+    return is_unanswered;
 }
 
 static void called_before_write(struct connection *connection, int fd)

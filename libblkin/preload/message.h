@@ -31,11 +31,11 @@ void message_end_sending(struct connection *connection);
 /* Called when tracing is off. Gives up the connection's interactions. */
 void message_abandon(struct connection *connection);
 
-/* Called when the program connects. is_on: finds the request that has certainly caused that. */
+/* Called when the program connects. is_on: finds the request that is certainly the cause. */
 void called_connect(int fd, const struct sockaddr *address, socklen_t length, bool is_on);
 
-/* Called when the program waits to write on a client's connection. Finds the request that has
- * certainly caused that. */
+/* Called when the program waits to write on a client's connection. Finds the request that is
+ * certainly the cause. */
 void called_await_write(struct connection *connection);
 
 /* Called when the first request was sent, or the connection ends. */
@@ -44,7 +44,7 @@ void called_forget_opener(struct connection *connection);
 /* Called at the end of the thread. Records its answered interactions. */
 void message_end_thread(void);
 
-/* In a child of fork(2). */
+/* Called in a child of fork(2). */
 void message_forget_all(void);
 
 /* ---- messages on an accepted connection: served.c ---- */
@@ -62,13 +62,13 @@ void served_after_late_write(struct connection *connection, size_t count);
 void served_move_to_finishing(struct connection *connection, struct interaction *answered);
 /* Records the interactions in connection->finishing whose answers are complete. */
 void served_try_finish_all(struct connection *connection);
-/* Called when tracing is off. Gives them up. */
+/* Called when tracing is off. Gives up the interactions in connection->finishing. */
 void served_drop_finishing(struct connection *connection);
 
 /* Called when the calling thread has left a write by siglongjmp(3), or ends. */
 void served_end_abandoned(void);
 
-/* In a child of fork(2). */
+/* Called in a child of fork(2). */
 void served_forget_all(void);
 
 #endif

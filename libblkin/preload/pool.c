@@ -5,7 +5,7 @@
 
 #define ONE_GENERATION (UINT64_C(1) << 32)
 
-/* The chunk with this object. */
+/* Returns the number of the chunk that has this object. */
 static unsigned pool_chunk(uint32_t index)
 {
     return 31 - (unsigned)__builtin_clz(index + 1);

@@ -64,7 +64,7 @@ extern __thread struct preload_thread preload_thread __attribute__((tls_model("i
  * A seccomp filter may end the process at an unexpected system call. The library finds an inherited
  * filter, as in a container, at the start. Such a filter allows the system calls of the program's
  * own start, and this library makes no other system calls. The library also notices when the
- * program is about to install a filter. Once true, the next three stay true.
+ * program is about to install a filter. The following three variables never become false again.
  */
 extern __attribute__((visibility("hidden"))) bool preload_has_filter; /* inherited or installed */
 
@@ -226,8 +226,8 @@ void interaction_after_jump(void);
 /* Called at the end of the calling thread: see thread_follow(). */
 void start_end_thread(void);
 
-/* Called at the end of the process. Does start_flush_all(), and records the requests of clients
- * that have caused calls and will get no answer. */
+/* Called at the end of the process. Calls start_flush_all(), and then
+ * interaction_end_unanswered(). */
 void start_end_all(void);
 
 /* Records all answered interactions and deferred file calls of all threads. */

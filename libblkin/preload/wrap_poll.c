@@ -183,12 +183,12 @@ static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
 /* Returns true if the wait was in the middle of a request. */
 static bool poll_is_in_request(const struct pollfd *fds, nfds_t count)
 {
-    bool goes_on;
+    bool is_in_request;
 
     if (preload_is_off())
         return true;
-    PRELOAD_INSIDE(goes_on = poll_is_of_one_client(fds, count));
-    return goes_on;
+    PRELOAD_INSIDE(is_in_request = poll_is_of_one_client(fds, count));
+    return is_in_request;
 }
 
 static bool poll_may_sleep(const struct timespec *timeout)

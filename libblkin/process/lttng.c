@@ -301,8 +301,8 @@ static void lttng_decide(bool is_asked, bool rings_come_first)
         return;
     object = lttng_find_this_object();
     if (!is_asked && !is_alone)
-        (void)lttng_note("the program had threads already when libblkin came, and has not called "
-                         "blkin_init()");
+        (void)lttng_note("the program had threads already when libblkin was loaded, and has not "
+                         "called blkin_init()");
     else if ((is_asked || (object && object->l_name[0])) &&
              !__atomic_exchange_n(&lttng_is_decided, true, __ATOMIC_ACQ_REL) &&
              lttng_is_in_base_namespace(object) && lttng_is_wanted(rings_come_first))

@@ -176,10 +176,10 @@ int blkin_init(void)
 
 static const char *process_version = "";
 static uint64_t process_due_ticks;
-/* State of the thread that does the work. */
+/* Only the thread that does the work uses these two variables. The second one is the deadline of
+ * process_do_other_work(). A search for rings may be due earlier. */
 static uint64_t process_retry_ns = PERIODIC_SOON_NS;
-static uint64_t
-    process_other_due_ticks; /* of process_do_other_work(); a search for rings may be due earlier */
+static uint64_t process_other_due_ticks;
 
 void blkin_set_version(const char *new_version)
 {
@@ -348,8 +348,8 @@ static void process_after_fork(void)
     blkin_thread.number = 0;
     blkin_clock_after_fork();
     blkin_quiet_after_fork();
-    (void)pthread_mutex_init(&process_lock,
-                             NULL); /* another thread of the parent may have held the lock */
+    /* another thread of the parent may have held the lock */
+    (void)pthread_mutex_init(&process_lock, NULL);
     ring_find_after_fork();
     if (process_is_open)
         process_publish();
@@ -360,8 +360,7 @@ static void process_after_fork(void)
 
 void blkin_forked_(void)
 {
-    if (!process_follows_forks) /* another library's constructor calls this library before
-                                   process_start() */
+    if (!process_follows_forks) /* called by another constructor, before process_start() */
         return;
     blkin_lttng_leave("this is a child of _Fork(3) or clone(2)");
     process_after_fork();

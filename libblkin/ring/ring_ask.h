@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RING_ASK_NS  UINT64_C(300000000) /* the agent needs a while to make a large memory */
-#define RING_KEPT_NS UINT64_C(10000000000)
+#define RING_ASK_NS  UINT64_C(300000000)   /* the agent needs a while to make a large memory */
+#define RING_KEPT_NS UINT64_C(10000000000) /* servers change their user soon after chroot(2) */
 
 enum ring_answer {
     RING_NO_ANSWER,    /* there is no agent, or it does not answer */

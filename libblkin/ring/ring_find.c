@@ -79,7 +79,8 @@ static bool ring_choose_path(void)
 int __cxa_atexit(void (*function)(void *), void *argument, void *handle);
 void __cxa_finalize(void *handle);
 
-/* its address belongs to no shared object, so dlclose(3) does not call the function */
+/* Its address is not the handle of a shared object, so dlclose(3) does not call ring_note_exit().
+ */
 static char ring_exit_handle;
 static bool ring_is_exiting;
 
@@ -134,7 +135,7 @@ static bool ring_may_ask(void)
     return now_ns - ring_refrains_since_ns >= RING_REFRAIN_NS;
 }
 
-/* ---- the search ---- */
+/* ---- the begin of the search ---- */
 
 void ring_find_begin(void)
 {

@@ -125,7 +125,7 @@ static void ring_write_original(const struct ring_map *map, const struct blkin_t
                      payload, (size_t)(at - payload));
 }
 
-/* the provider below the current table */
+/* The provider below the current table. */
 static const struct blkin_provider *ring_below = &blkin_no_provider;
 
 static void ring_record_original(const struct blkin_trace *trace,

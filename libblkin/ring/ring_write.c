@@ -56,7 +56,7 @@ void ring_write_set_identity(const struct ring_map *map)
                      __ATOMIC_RELEASE);
 }
 
-/* the memory in whose place the process has looked for another one: see ring_look_early() */
+/* The replaced memory for which the process has looked for a new one: see ring_look_early(). */
 static const struct ring_map *ring_looked_for;
 
 void ring_write_after_fork(void)
@@ -123,9 +123,9 @@ static void ring_move_time(unsigned event, char *payload, size_t length, uint64_
 
 /* ---- the slow path --------------------------------------------------------------------------- */
 
-/* Called before the oldest records of a ring are overwritten. If the agent has replaced the memory,
- * as this one is too small, the process looks for the new one at once. A process looks once for
- * each memory, because it may be unable to reach the agent. */
+/* Called before the oldest records of a ring are overwritten. If the agent has replaced the memory
+ * by a larger one, the process looks for the new memory at once. A process looks once for each
+ * memory, because the process may be unable to reach the agent. */
 static void ring_look_early(void)
 {
     const struct ring_map *map = __atomic_load_n(&ring_process.map, __ATOMIC_ACQUIRE);

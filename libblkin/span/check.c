@@ -27,8 +27,8 @@ struct checked_span {
 };
 
 static struct checked_span check_spans[CHECKED_SPANS_MAX];
-static bool
-    check_has_forgotten; /* the table has lost spans: one that is not in the table may be valid */
+/* The table has lost spans: a span that is not in the table may be valid. */
+static bool check_has_forgotten;
 static bool check_is_busy;
 
 static bool check_lock(void)
@@ -151,19 +151,18 @@ static void check_report(const struct blkin_span *span, const char *what, const 
 
 /* ---- the rules ---- */
 
-static bool check_step(const struct blkin_span *span, struct checked_span *known,
+static void check_step(const struct blkin_span *span, struct checked_span *known,
                        enum check_call call)
 {
     const struct span_fields *inside = span_inside_const(span);
 
     if (inside->failed & SPAN_LOST_STEP)
-        return false;
+        return;
     if (call == CHECK_STEP_BEGIN && inside->depth < SPAN_DEPTH_MAX)
         known->step_threads[inside->depth] = &blkin_thread;
     if (call == CHECK_STEP_END && inside->depth > 0 &&
         known->step_threads[inside->depth - 1] != &blkin_thread)
         check_report(span, "has a step that another thread began, ended", NULL);
-    return false;
 }
 
 static bool check_known(const struct blkin_span *span, struct checked_span *known,
@@ -181,7 +180,8 @@ static bool check_known(const struct blkin_span *span, struct checked_span *know
     }
     if (call == CHECK_END)
         known->ended_by = check_find_caller();
-    return check_step(span, known, call);
+    check_step(span, known, call);
+    return false;
 }
 
 bool blkin_check_refuses(const struct blkin_span *span, enum check_call call)

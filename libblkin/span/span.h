@@ -74,8 +74,8 @@ struct blkin_usage {
 
 /* The last bytes of a span with SPAN_CHARGED. */
 struct blkin_span_usage {
-    struct blkin_usage
-        amount;          /* the "free" reading at the begin; if was_current: the usage so far */
+    /* the "free" reading at the begin; if was_current: the usage so far */
+    struct blkin_usage amount;
     uintptr_t holder;    /* the thread whose current span this is; 0: none; 1: unknown usage */
     uint32_t generation; /* blkin_usage_state at the begin */
     uint8_t level;       /* the least level of its readings */

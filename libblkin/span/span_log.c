@@ -355,7 +355,7 @@ static void stream_change(const struct blkin_span *span, const char *record, con
                      (size_t)(end - record));
 }
 
-/* Moves the content from offset `from` to the end of the log by some bytes. */
+/* Moves the bytes from offset `from` to the end of the log by `by` bytes. */
 static void move_log(struct span_fields *inside, size_t from, ptrdiff_t by)
 {
     char *const at = span_at(inside, from);
@@ -394,7 +394,8 @@ void blkin_span_set_remote_(struct blkin_span *span, const char *name, const cha
     add_tag(span, record, put_endpoint(record, 'r', name, ip, port));
 }
 
-/* Takes room before `end`; a negative size gives it back. Returns false if there is no room. */
+/* Takes room before `end`; a negative size frees room. Returns false if there is too little room.
+ */
 static bool take_room_before_end(struct blkin_span *span, ptrdiff_t size)
 {
     struct span_fields *inside = span_inside(span);
@@ -463,7 +464,8 @@ void blkin_span_set_service_(struct blkin_span *span, const char *name, const ch
 }
 
 /* Changes the start. If the log is not empty, its times stay relative to base_ns, and its first
- * record becomes the difference. Returns false, and changes nothing, if there is no room for it. */
+ * record becomes the difference. If that record has no room, counts a dropped record, and returns
+ * false: the start stays. */
 static bool move_start(struct blkin_span *span, uint64_t time_ns)
 {
     struct span_fields *inside = span_inside(span);

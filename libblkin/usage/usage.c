@@ -572,6 +572,8 @@ void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,
 
 void blkin_usage_thread_begin(void)
 {
+    /* writes to the meter: the first access may allocate it, if dlopen(3) has loaded this library
+     */
     *(volatile bool *)&usage_meter.is_busy = usage_meter.is_busy;
     delay_begin_thread();
 }

@@ -85,8 +85,8 @@ host_lttng_answers() {
     host_lttng "$1" list >/dev/null 2>&1
 }
 
-# Starts the host's LTTng. The agent does not need LTTng. LTTng's own 3 s for the registration are short on a busy
-# machine: then a program, or one of fio's jobs, goes on untraced.
+# Starts the host's LTTng, which the agent does not need. The 3 s that LTTng waits for the registration are short on a
+# busy machine: after them, a program, or one of fio's jobs, continues untraced.
 start_host_lttng() {
     export LTTNG_UST_REGISTER_TIMEOUT=60000
     start_on "$1" sessiond lttng-sessiond --no-kernel

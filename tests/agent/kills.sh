@@ -1,7 +1,7 @@
 #!/bin/bash
-# Kills parts of `blkin agent` at random. Meanwhile eight writers make spans, and a program makes fast requests and, a
-# few times a second, a request to keep. Then checks the outcome of each request to keep or, with send = all, of each
-# span of the writers.
+# Kills the agent and programs beside it at random. Meanwhile eight writers make spans, and a program makes fast requests
+# and, a few times a second, a request to keep. Then checks the outcome of each request to keep or, with send = all, of
+# each span of the writers.
 #
 #     SEND=slow KILLS=20 KILL_PARTS="agent taker fdserver program sessiond" RATE=2000 SEED=1 scripts/isolate
 #     tests/agent/kills.sh
@@ -69,7 +69,7 @@ start_program() {
     printf 'fast 2000000000\n' >&"$PROGRAM"
 }
 
-# Keeps the log of an agent, whose time is that of the agent's end.
+# Keeps the log of an agent. The file's time is the time of the agent's end.
 keep_log() {
     mv "$WORK/agent.log" "$WORK/logs/agent.$n" && touch "$WORK/logs/agent.$n"
 }
@@ -150,7 +150,7 @@ wait $maker 2>/dev/null
 for ((n = 1; n <= writers; n++)); do
     stop_part "writer$n" TERM
 done
-# one more alarm: when the agent has seen it, the agent has seen those before
+# one more alarm: when the agent has read this alarm, it has read all earlier ones
 alarms=$(status totals alarms)
 make keep
 wait_for 30 - "a note of the last one" grep -qs "$ID" "$WORK/planted" || exit 1
@@ -168,7 +168,7 @@ n=last keep_log
 [ -z "${KEEP_LOGS-}" ] || cp -r "$WORK"/{logs,planted,taken,status} "$WORK"/made.* "$KEEP_LOGS"
 
 for part in "${!tried[@]}"; do
-    [ -n "${killed[$part]-}" ] || fail "no $part was killed: nothing is shown of it"
+    [ -n "${killed[$part]-}" ] || fail "no $part was killed: the run shows nothing about $part"
     printf '%s kills of %s; ' "${killed[$part]}" "$part"
 done
 "$PYTHON" "$SRC/tests/agent/parts/check_kills.py" "$WORK" "$send" "${killed[agent]-0}" "${killed[taker]-0}" "${parts[@]}"

@@ -20,7 +20,7 @@
 #define SCANNING_TIMESTAMP 2 /* in enum blkin_annotation_type */
 #define SCANNING_CPUS      2
 #define SCANNING_MAX       4
-#define SCANNING_OFFSET    INT64_C(1000000000000000000) /* wall clock minus monotonic clock */
+#define SCANNING_OFFSET    INT64_C(1000000000000000000) /* CLOCK_REALTIME less CLOCK_MONOTONIC */
 
 struct scanning {
     struct held held[SCANNING_MAX];

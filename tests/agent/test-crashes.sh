@@ -74,7 +74,7 @@ has_crashed_there || fail "the state has no place"
 start_agent --send=all
 wait_for 20 agent "that it records" is state recording || exit 1
 make "slow 250"
-wait_for 20 agent "a trace of afterwards" has_spans "$ID" "3 *" || exit 1
+wait_for 20 agent "a later trace" has_spans "$ID" "3 *" || exit 1
 [ "$(status totals skipped_bytes)" -gt 0 ] || fail "skipped bytes: $(status totals skipped_bytes)"
 has_spans "$skipped" "0 0" || fail "the agent has read the place at which two agents crashed: $(spans_of "$skipped")"
 grep -q '^BK4079 ' "$WORK/agent.log" || fail "the log does not say what is skipped"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Before an agent ends, it answers the other hosts, also a request that came just before.
+# Before an agent ends, it answers the other hosts, also a request that arrived just before.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u

@@ -19,7 +19,7 @@
 
 static struct loop *loop;
 static char folder[] = "/tmp/test-export.XXXXXX", place[64], moved[64], file[80];
-static unsigned failures;            /* of the export for good */
+static unsigned failures;            /* calls of export_calls.failed() */
 static unsigned answers, nothing_of; /* of the feed: all, and those without JSON */
 
 static void stop(void *context)
@@ -71,8 +71,7 @@ static bool close_export(struct export *export, struct counts *totals)
     return export_close(export, totals, &ended);
 }
 
-/* ---- an exporter that cannot be opened again --------------------------------------------------
- */
+/* ---- an exporter that cannot be opened again ------------------------------------------------- */
 
 TEST(test_reopen_fails_twice)
 {
@@ -101,7 +100,7 @@ TEST(test_reopen_fails_twice)
     config_free(second);
 }
 
-/* The old exporter goes on. */
+/* The old exporter is used again. */
 TEST(test_reopen_fails_once)
 {
     struct config *first = configure(COLLECTOR), *second = configure("file:/none/spans");
@@ -117,8 +116,8 @@ TEST(test_reopen_fails_once)
     config_free(second);
 }
 
-/* The old file goes on after a reload that fails. No other file is continued. */
-TEST(test_file_goes_on)
+/* After a reload that fails, the agent continues the old file. It continues no other file. */
+TEST(test_file_is_continued)
 {
     struct config *first = configure(file), *second = configure("file:/none/spans");
     struct config *other;
@@ -174,8 +173,8 @@ static void run_once(const struct config *config, const char *expected)
     CHECK(close_export(export, &totals));
 }
 
-/* The agent goes on with the file of a run that ended normally. After a kill, or if somebody has
- * changed the file, it takes the next name. */
+/* The agent continues the file of a run that ended normally. After a kill, or if somebody has
+ * changed the file, the agent takes the next name. */
 TEST(test_file_at_start)
 {
     struct config *config = configure(file);
@@ -244,8 +243,7 @@ TEST(test_waiting)
     check_waiting(COLLECTOR "/v1/traces");
 }
 
-/* ---- a pipeline that cannot be opened ---------------------------------------------------------
- */
+/* ---- a pipeline that cannot be opened -------------------------------------------------------- */
 
 static void answer(void *context, json_t *found)
 {
@@ -261,7 +259,8 @@ static bool find_place(void *context, struct trace_id id, struct join_place *joi
     return false;
 }
 
-/* Feeds a record of nothing while that allocation fails. Returns whether one has failed. */
+/* Feeds an empty record. The allocation number fail_at fails. Returns true if an allocation has
+ * failed. */
 static bool feed_starved(struct feed *feed, const struct scan_order *order, uint64_t fail_at)
 {
     struct feed_input input = {.order = order, .service = ""};

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A disk that hangs while the agent writes its state delays nothing else: the agent answers, sees alarms and delivers.
+# A disk that hangs while the agent writes its state delays nothing else: the agent answers, reads alarms and delivers.
 # When the disk is back, the agent writes the state. A pipe without a reader stands for the disk.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
@@ -32,5 +32,5 @@ cat "$WORK/pipe" >/dev/null
 make "slow 250"
 wait_for 20 agent "a slow request after that" has_spans "$ID" || exit 1
 wait_for 20 agent "the state on disk" jq -e '.traces_complete >= 5' "$WORK/state/agent.json" || exit 1
-grep -q 'cannot write .*agent.json' "$WORK/agent.log" || fail "nothing is said of what was not written"
+grep -q 'cannot write .*agent.json' "$WORK/agent.log" || fail "the log does not name the file that was not written"
 stop_part agent TERM 20 || fail "status $? of SIGTERM"

@@ -58,11 +58,11 @@ static struct {
     unsigned refused;  /* of 100 wants */
     unsigned late;     /* of 100 halves are recorded seconds later */
     unsigned doubled;  /* of 100 requests have the keys of another one at the same time */
-    unsigned delay_ms; /* the longest way of a message */
+    unsigned delay_ms; /* the longest time that a message takes */
     bool has_away;
 } faults;
 
-/* the collector's */
+/* for the collector: the id and the parent under which each trace was sent */
 static struct trace_id sent[JOINED_REQUESTS][TIERS];
 static uint64_t parents[JOINED_REQUESTS][TIERS];
 static bool is_sent[JOINED_REQUESTS][TIERS];

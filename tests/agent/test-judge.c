@@ -46,10 +46,10 @@ static void listed(void *context, const char *name, const struct request *traces
 static void earlier(void *context, struct asker *asker, const struct wanted *wanted,
                     int64_t begin_ns)
 {
-    (void)asker;
     char begin[32];
 
     (void)context;
+    (void)asker;
     (void)snprintf(begin, sizeof(begin), "%" PRId64, begin_ns);
     say("%" PRIu64 " began at %s\n", wanted->id.low, begin);
 }
@@ -57,8 +57,8 @@ static void earlier(void *context, struct asker *asker, const struct wanted *wan
 static const struct judge_callbacks callbacks = {judged, left, listed, earlier, NULL};
 static struct judge *judge;
 
-/* This host wants the traces first to last, which began then. The hosts are "a" (this one) and
- * "b". */
+/* This host requests the traces first to last, which began at begin_ns. The hosts are "a" (this
+ * one) and "b". */
 static void ask_from(const char *id, int64_t at_ns, int64_t begin_ns, uint64_t first, uint64_t last,
                      const char *name)
 {
@@ -227,7 +227,7 @@ TEST(test_time)
     }
 }
 
-/* A ring of b that began after the trace may have lost spans, even if b has answered with spans. */
+/* A host whose rings do not reach back to the trace's begin may have lost spans of the trace. */
 TEST(test_held)
 {
     static const char *const answers[][3] = {
@@ -258,20 +258,20 @@ TEST(test_held)
 
 TEST(test_yield)
 {
-    struct request *earlier = request_new("x", "b"), *late_spans = request_new("y", "b");
+    struct request *earlier = request_new("x", "b"), *later = request_new("y", "b");
 
     earlier->at_ns = 1;
-    late_spans->at_ns = 3;
+    later->at_ns = 3;
     (void)request_add(earlier, (struct trace_id){0, 1}, 0, "");
-    (void)request_add(late_spans, (struct trace_id){0, 2}, 0, "");
+    (void)request_add(later, (struct trace_id){0, 2}, 0, "");
     ask("r1", 2, 1, 2, NULL);
     judge_yield(judge, earlier);
     CHECK_TEXT(said, "");
-    judge_yield(judge, late_spans);
+    judge_yield(judge, later);
     CHECK_TEXT(said, "2 left to another\n");
     CHECK(judge_open(judge) == 1);
     requests_free(earlier);
-    requests_free(late_spans);
+    requests_free(later);
 }
 
 /* ---- requests of persons ---- */

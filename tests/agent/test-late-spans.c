@@ -1,5 +1,5 @@
 /*
- * Spans of other SDKs that come after their trace was collected. Each span is collected once, also
+ * Spans of SDKs that arrive after their trace was collected. Each span is collected once, also
  * after failed fetches.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -103,7 +103,7 @@ static void end(void)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* A second alarm of the trace comes a minute later, as for a long request. */
+/* A second alarm of the trace is read a minute later, as for a long request. */
 TEST(test_once)
 {
     struct request *made = request();
@@ -154,7 +154,7 @@ TEST(test_dropped)
     requests_free(made);
 }
 
-/* No request is made while the queue of requests is full, however many spans come. */
+/* No request is made while the queue of requests is full, however many spans arrive. */
 TEST(test_full)
 {
     struct request *made = request(), *others = request_new("a:1:3", "a");

@@ -58,7 +58,7 @@ asked=$(ask "keep-last 60000" id) || exit 1
 is_answered() { [ "$(ask "kept $asked" "done")" = True ]; }
 wait_for 60 agent "the answer" is_answered || exit 1
 wait_for 60 agent "all deliveries" is_delivered || exit 1
-grep -q '^BK4034 ' "$WORK/agent.log" || fail "nothing is said of what was left out"
+grep -q '^BK4034 ' "$WORK/agent.log" || fail "the log does not say that records were left out"
 [ "$(all_spans)" -gt $((spans + 1000)) ] && [ "$(all_spans)" -lt $((spans + 24000)) ] ||
     fail "$(($(all_spans) - spans)) of 24000 spans are sent"
 make "service many"
@@ -72,8 +72,8 @@ is rings ring_bytes "$size" || fail "the rings do not begin with ring-bytes: $(s
 make "rate 10000"
 wait_for 60 agent "larger rings" is rings ring_bytes $((2 * size)) || { status rings; exit 1; }
 [ "$(total rings_grown)" -ge 1 ] || fail "rings_grown is 0"
-grep -q 'the rings hold less than 60 s' "$WORK/agent.log" || fail "nothing is said of it"
-wait_for 60 agent "a word that no more is allowed" grep -q 'rings-max-bytes allows no more' "$WORK/agent.log" || exit 1
+grep -q 'the rings hold less than 60 s' "$WORK/agent.log" || fail "the log does not say that the rings hold less"
+wait_for 60 agent "the message that rings-max-bytes is reached" grep -q 'rings-max-bytes allows no more' "$WORK/agent.log" || exit 1
 [ "$(status rings bytes)" -le $((memory * 8)) ] || fail "more memory than is allowed: $(status rings)"
 wait_for 20 agent "that the program writes into the new rings" eval '[ "$(ring_bytes)" -gt 0 ]' || exit 1
 start_again "${limits[@]}"

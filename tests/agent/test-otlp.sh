@@ -6,7 +6,7 @@
 set -u
 # shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
-ANSWER_MS=$((6000 + 2000 * PATIENCE)) recording_begin # the test's spans come within this time
+ANSWER_MS=$((6000 + 2000 * PATIENCE)) recording_begin # the test's spans arrive within this time
 free_port OTLP_PORT
 export BLKIN_OTLP_LISTEN=127.0.0.1:$OTLP_PORT BLKIN_OTLP_SOCKET=$WORK/otlp BLKIN_SLOW_FILE=$WORK/slow
 echo '*>200ms' >"$WORK/slow"
@@ -34,7 +34,7 @@ has_foreign() {
     [ "$(foreign "$1")" = "$2" ]
 }
 
-# a trace of both: libblkin's span is slow, and the gateway's come before and after the trace was sent
+# a trace of both: libblkin's span is slow, and the gateway's spans arrive before and after the trace was sent
 make "slow 250"
 send "$ID" 0000000000000004 - early 5 || fail "the agent takes no spans"
 wait_for 20 agent "the spans of both" has_spans "$ID" "4 4" || { status; exit 1; }
@@ -43,12 +43,12 @@ wait_for 20 agent "the gateway's spans" has_foreign "$ID" "early late" || { stat
 
 wait_for 20 agent "its verdict" is totals traces_complete 1 || { status; exit 1; }
 
-# a slow span beside fast ones; its parent comes after the trace was sent, and makes it whole
+# a slow span beside fast ones; its parent arrives after the trace was sent, and makes the trace whole
 one=000102030405060708090a0b0c0d0e0f
 send $one 0000000000000001 0000000000000002 slow 300 a00102030405060708090a0b0c0d0e0f 0000000000000003 - fast 3 || fail "the agent takes no spans"
 wait_for 20 agent "the slow span" has_foreign $one slow || { status; exit 1; }
 send $one 0000000000000002 - root 10 || fail "the agent takes no more spans"
-wait_for 20 agent "its parent, which came later" has_foreign $one "root slow" || { status; exit 1; }
+wait_for 20 agent "its parent, which arrived later" has_foreign $one "root slow" || { status; exit 1; }
 wait_for 20 agent "the verdict" is totals traces_complete 2 || { status; exit 1; }
 grep -q '"name": "slow".*"blkin.kept": "\*>200ms"' "$WORK/taken" || fail "the slow span has no tag with the rule"
 
@@ -77,9 +77,9 @@ start_agent
 wait_for 20 agent "that it records" is state recording || exit 1
 name=$(ask "keep-last 60000" id) || exit 1
 wait_for 20 agent "the answer" kept "$name" || { ask "kept $name"; exit 1; }
-[[ $(ask "kept $name" hosts | jq -r ".[0].held_from") > "$before" ]] || fail "the answer has all: $(ask "kept $name")"
+[[ $(ask "kept $name" hosts | jq -r ".[0].held_from") > "$before" ]] || fail "held_from is before the kill: $(ask "kept $name")"
 
-# this time concerns only spans that came by OTLP: an older trace without such spans is whole
+# this time concerns only spans that arrived by OTLP: an older trace without such spans is whole
 make "end 250"
 wait_for 20 agent "the trace of the rings" has_spans "$ID" || { status; exit 1; }
 wait_for 20 agent "its verdict" is totals traces_complete 3 || { status; exit 1; }

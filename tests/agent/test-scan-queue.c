@@ -74,10 +74,14 @@ TEST(test_cap)
     /* a request without traces is taken, too: it must be answered */
     CHECK(taken->next->next && taken->next->next->count == 0 && taken->next->next->left_out == 2);
     requests_free(taken);
+
+    scan_queue.more_for_others = 4;
+    CHECK(scan_queue_room(&scan_queue, NULL) == 6);
+    CHECK(scan_queue_room(&scan_queue, &(struct asker){.rest_ms = 0}) == 2);
 }
 
-/* Each asker has a limit of its own. A scan is for one asker. An asker that rests holds up no
- * other. */
+/* Each asker has a limit of its own. A scan is for one asker. An asker that rests does not delay
+ * other askers. */
 TEST(test_askers)
 {
     struct scan_queue scan_queue = {.max = 3, .rest_ms = 500};
@@ -116,8 +120,7 @@ static struct request *last(const char *host, int64_t asked_s, const char *servi
     return made;
 }
 
-/* Requests for all traces of a time have a fetch of their own. Requests whose times overlap share
- * it. */
+/* Requests for windows have a scan of their own. Requests whose windows overlap share one scan. */
 TEST(test_last)
 {
     struct scan_queue scan_queue = {.max = 3};
@@ -458,8 +461,8 @@ static bool hear(struct alarms_seen *alarms_seen, uint32_t pid, uint32_t sequenc
     return alarms_seen_alarm(alarms_seen, &alarm);
 }
 
-/* Returns the missing numbers up to the largest: numbers that the next look does not find are lost.
- */
+/* Returns the number of missing alarms up to the largest number: alarms that the next look does not
+ * find are lost. */
 static uint64_t missing_of(struct alarms_seen *alarms_seen)
 {
     alarms_seen_look(alarms_seen);

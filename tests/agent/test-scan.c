@@ -1,6 +1,6 @@
 /*
  * Scans of rings: each record of a wanted trace is found once, in any number of scans. A window has
- * all records of its time. The result tells the time from which on the rings have all.
+ * all records of its time. The result tells the time from which on the rings have all records.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -76,7 +76,7 @@ static void fetch_now(void)
     read_bytes += result.bytes;
 }
 
-/* True if the found spans have these numbers in this order. The list ends with 0. */
+/* Returns true if the found spans have these numbers in this order. The list ends with 0. */
 static bool are_spans(const uint64_t *expected)
 {
     size_t i = 0;
@@ -292,7 +292,8 @@ TEST(test_bounds)
     CHECK(result.reach_ns == first && result.records == 3);
 }
 
-/* A ring that was overwritten after the begin: the result tells from when on it has all. */
+/* Records after the trace's begin were overwritten: the result tells the time from which on the
+ * ring has all records. */
 TEST(test_bound_is_gone)
 {
     int64_t begin_ns;
@@ -426,15 +427,14 @@ TEST(test_window)
 
 /* ---- the time with all records --------------------------------------------------------------- */
 
-/* Writes records of trace 9: the first from_ago ns ago, then one in each step.
- */
+/* Writes records of trace 9: the first from_ago ns ago, then one in each step. */
 static void fill(size_t memory, uint32_t cpu, unsigned records, int64_t from_ago, int64_t step)
 {
     for (unsigned i = 0; i < records; i++)
         put(memory, cpu, 9, 1000 + i, from_ago - (int64_t)i * step);
 }
 
-/* Of the wanted trace of that index. */
+/* Returns the age of held_from_ns of that wanted trace. */
 static int64_t trace_held_ago(size_t index)
 {
     return now_ns - scanning.order.wanted[index].held_from_ns;
@@ -482,7 +482,7 @@ TEST(test_held_from)
     CHECK(result.held_from_ns == 17 && scanning.order.wanted[0].held_from_ns == INT64_MIN);
 }
 
-/* The rings of the users that have records of a trace tell whether it is whole. */
+/* Whether a trace is whole depends on the rings of the users that have records of the trace. */
 TEST(test_other_users)
 {
     begin(1);
@@ -553,9 +553,8 @@ TEST(test_damage_of_another_user)
     CHECK(held_ago() == 100 * SECOND);
 }
 
-/* Without room for all records, a ring's newest are found. The result tells from when on all are
- * there.
- */
+/* Without room for all records, the scan finds the newest records of a ring. The result tells the
+ * time from which on all records were found. */
 TEST(test_limit)
 {
     begin(1);

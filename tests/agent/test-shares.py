@@ -41,7 +41,7 @@ def user(number):
 
 
 class Collector:
-    """When which span of a trace came."""
+    """The times at which the spans of each trace arrived."""
 
     def __init__(self):
         self.spans = {}
@@ -56,7 +56,7 @@ class Collector:
 
 
 class Requests:
-    """A program that makes requests of three spans."""
+    """The program requests.c, which makes requests of three spans."""
 
     def __init__(self, number, rules, environment):
         self.process = subprocess.Popen([BUILD + "/tests/agent/parts/requests"], stdin=subprocess.PIPE, text=True,
@@ -135,7 +135,7 @@ class Shares(unittest.TestCase):
         return ask(self.control)
 
     def verdicts(self):
-        """From traces to "found whole", or "incomplete"."""
+        """Returns a dictionary: for each trace "found whole", or "incomplete" with the reason."""
         with open(self.log.name, encoding="utf-8", errors="replace") as log:
             return dict(re.findall("trace ([0-9a-f]{32}) is (found whole|incomplete: [^(]*)", log.read()))
 
@@ -143,7 +143,7 @@ class Shares(unittest.TestCase):
         return next((one for one in self.status()["shares"] if one["of"] == "user %d" % number), None)
 
     def requests(self, number, rules):
-        """A program that has its rings."""
+        """Starts a program, and waits until it has its rings."""
         program = Requests(number, rules, self.environment)
         self.addCleanup(program.end)
 
@@ -166,7 +166,7 @@ class Shares(unittest.TestCase):
         return process
 
     def check(self, what, program=None, meanwhile=lambda number: None):
-        """The slow traces of the program are whole."""
+        """Checks that the slow traces of the program are whole."""
         ended, latencies = {}, []
         for number in range(TRACES):
             trace = (program or self.program).make("slow 20")
@@ -244,7 +244,7 @@ class Shares(unittest.TestCase):
                    meanwhile=lambda number: self.hostile(CROWD + number % 20, "first") if number % 2 == 0 else None)
 
     def damage(self, damaged):
-        """A program mutates its rings at random while another one of its user writes into them."""
+        """A program mutates its rings at random while another program of the same user writes into them."""
         other = self.requests(ATTACKER, "*>15ms, max=1000/s")
         print("seed %d" % SEED, flush=True)
         hostile = self.hostile(ATTACKER, MUTATIONS, SEED, program=[BUILD + "/tests/agent/parts/mutate"])

@@ -1,6 +1,6 @@
 #!/bin/bash
-# blkin agent as an operator runs it. A slow request is sent whole and once, although nobody was watching, and
-# although parts were missing, stopped or restarted.
+# blkin agent as an operator runs it. The agent sends a slow request whole and once, although nobody was watching. That
+# holds while the collector is away, and when the agent is killed or restarted.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
@@ -16,7 +16,7 @@ total() {
     status totals "$1"
 }
 
-# whole TRACE WHAT: checks that its three spans come, each once
+# whole TRACE WHAT: checks that the three spans of the trace arrive, each once
 whole() {
     wait_for 20 agent "the three spans of $2" has_spans "$1" || { status; exit 1; }
 }
@@ -64,10 +64,10 @@ wait_for 10 agent "both verdicts" is totals traces_complete 2 || exit 1
 stat_has_them() {
     [ "$(jq -s 'map(.spans) | add' "$WORK/stat.log")" = 6 ] && jq -s 'last.only.agent' "$WORK/stat.log" | grep -q "slow and failed"
 }
-wait_for 20 stat "what was sent, and that these are slow ones" stat_has_them || exit 1
+wait_for 20 stat "the sent spans, and the note that these are slow ones" stat_has_them || exit 1
 stop_part stat KILL
 
-# its parent ends after the trace was sent, and is slow, too: the agent reads the trace again, and sends no span twice
+# a parent ends after the trace was sent, and is slow, too: the agent reads the trace again, and sends no span twice
 make "late 250"
 late=$ID
 wait_for 20 agent "the two spans that have ended" has_spans "$late" "2 2" || exit 1
@@ -75,9 +75,9 @@ make "end 0"
 whole "$late" "a request that ends late"
 [ "$(total fetches)" -ge 4 ] || fail "the agent fetched the trace once only"
 wait_for 10 agent "its verdict" is open_traces 0 || exit 1
-[ "$(total traces_incomplete)" = 0 ] || fail "a complete one is called incomplete"
+[ "$(total traces_incomplete)" = 0 ] || fail "a complete trace is called incomplete"
 
-# its parent is missing, which the trace itself tells, and a counter
+# a parent is missing: a span of the trace tells that, and a counter
 make "orphan 250"
 wait_for 20 agent "the verdict" is totals traces_incomplete 1 || exit 1
 # a killed agent neither wants the trace again nor reports it twice
@@ -118,7 +118,7 @@ is totals traces_not_found 1 || fail "an id that nobody has is not counted"
 [ "$(ask "keep-last nonsense" error)" != "" ] && [ "$(ask "keep xyz" error)" != "" ] || fail "nonsense was taken"
 [ "$(all_spans)" = $((spans + 9)) ] || fail "a span that was sent was sent again"
 
-# the collector is away: the disk is the queue, and the verdicts come nevertheless
+# the collector is away: the spans wait on the disk, and the agent still gives verdicts
 : >"$WORK/taken.away"
 complete=$(total traces_complete)
 make "slow 250"
@@ -132,8 +132,8 @@ has_spans "$one" "0 0" || fail "the collector was not away"
 "$BUILD/bin/blkin" show --list agent: >"$WORK/shown" 2>&1 || fail "show agent: $(<"$WORK/shown")"
 grep -q "${one#0000000000000000}.* 3 " "$WORK/shown" && grep -q "${two#0000000000000000}.* 3 " "$WORK/shown" ||
     fail "a trace that waits is not shown: $(<"$WORK/shown")"
-"$BUILD/bin/blkin" show "agent:$WORK/none" 2>"$WORK/err" && fail "show agent: of nobody"
-grep -q "no \`blkin agent\` runs here" "$WORK/err" || fail "show agent: of nobody says $(<"$WORK/err")"
+"$BUILD/bin/blkin" show "agent:$WORK/none" 2>"$WORK/err" && fail "show agent: takes a folder without an agent"
+grep -q "no \`blkin agent\` runs here" "$WORK/err" || fail "show agent: without an agent says $(<"$WORK/err")"
 
 # a kill while spans wait and another trace lingers: all spans are there after the restart
 make "slow 250"
@@ -151,7 +151,7 @@ rings_in_use() {
     status rings memories | grep -o '"made": "[^"]*", "state": "on"'
 }
 
-# a kill while no span waits: the program goes on in the same rings, and the next agent finds its records
+# a kill while no span waits: the program continues in the same rings, and the next agent finds its records
 make "fast 1"
 rings=$(rings_in_use) && [ -n "$rings" ] || fail "no rings are in use: $(status rings)"
 kill -s KILL "${private_pid[agent]}"
@@ -163,7 +163,7 @@ grep -q 'left out: 0 records;.* damaged: 0 bytes; not written by programs: 0 rec
     fail "the account of --dump: $(<"$WORK/dump.log")"
 "$BUILD/bin/blkin" show "$WORK/dump" "$four" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
     fail "the dump of a killed agent lacks a trace: $(<"$WORK/shown")"
-# a NOTIFY_SOCKET without a listener is no systemd: the process that stores the rings goes on
+# a NOTIFY_SOCKET without a listener is no systemd: the process that stores the rings continues
 NOTIFY_SOCKET=$WORK/nobody start_agent --prometheus-listen=0
 whole "$four" "a request from when no agent ran"
 is rings kept_by process && is rings outlive_a_kill True || fail "nobody keeps the rings: $(status rings)"

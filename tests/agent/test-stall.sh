@@ -1,5 +1,5 @@
 #!/bin/bash
-# The agent is stopped for longer than its answer time-out. An answer that comes after the agent continues still counts.
+# The agent is stopped for longer than its answer time-out. An answer that arrives after the agent continues still counts.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Thirty hosts want all of the last seconds at once. The agent needs few scans, sends each span once, and answers each
-# host; a slow trace comes meanwhile. An agent that was killed before the request sends the seconds before. An agent
-# refuses if it is configured so.
+# Thirty hosts want all traces of the last seconds at once. The agent needs few scans, sends each span once, and answers
+# each host; meanwhile it sends a slow trace. An agent that was killed before the request sends the traces from before
+# the request. With keep-from, an agent refuses such requests.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
@@ -58,7 +58,7 @@ wait_for 60 agent "the slow trace" has_spans "$slow" || { status; exit 1; }
 took=$(($(date +%s%3N) - begun))
 for ((n = 1; n <= ASKERS; n++)); do
     wait_for 60 agent "the answer for asker-$n" answered 1 "asker-$n" || exit 1
-    [ "$(jq '.traces | length' "$WORK/answer")" -gt 100 ] || fail "for asker-$n there is nothing: $(<"$WORK/answer")"
+    [ "$(jq '.traces | length' "$WORK/answer")" -gt 100 ] || fail "the answer for asker-$n has no traces: $(<"$WORK/answer")"
 done
 wait_for 60 agent "all deliveries" is_delivered || exit 1
 fetches=$(($(status totals fetches) - before))
@@ -67,7 +67,7 @@ echo "$ASKERS askers: $fetches fetches, $all spans sent, $distinct of them disti
 [ "$fetches" -le $((ASKERS / 2)) ] || fail "$fetches fetches for $ASKERS requests for the same seconds"
 [ "$all" -eq "$distinct" ] || fail "spans were sent more than once"
 [ "$all" -gt 1000 ] || fail "that was no storm"
-jq -e '.more > 0 or (.traces | length) < 4096' "$WORK/answer" >/dev/null || fail "4096 traces, and not said that there are more"
+jq -e '.more > 0 or (.traces | length) < 4096' "$WORK/answer" >/dev/null || fail "the answer has 4096 traces, but does not say that there are more"
 
 # A request by hand does not send again the spans that alarms have sent.
 until [ "$(date +%s%3N)" -ge $((quiet + 5000)) ]; do # room before the slow request: see since()
@@ -83,58 +83,58 @@ wait_for 30 agent "all deliveries" is_delivered || exit 1
 ask "kept $asked" | jq -e --arg id "$ID" '[.traces[] | select(.id == $id)][0] | .spans == 3 and .missing == 0' >/dev/null || {
     status rings memories
     show_log agent
-    fail "a trace that an alarm has sent is not whole for who asks at $begun: $(ask "kept $asked")"
+    fail "a trace that was sent for an alarm is not whole in the answer of $begun: $(ask "kept $asked")"
 }
 [ "$(all_spans)" -eq "$(distinct_spans)" ] || fail "the agent sent a span of an alarm twice"
 
 # A request while the agent is down: the agent was killed, and its rings are there.
 for number in 2 102 202; do
     stop_part agent KILL
-    until [ "$(date +%1N)" = 9 ]; do :; done # the broker counts whole seconds: what it held seems longer then
+    until [ "$(date +%1N)" = 9 ]; do :; done # the broker counts whole seconds: the time in the broker seems longer
     begun=$(date +%s%3N)
     make "service then-$number"
     make "fast 5"
     keep_last $number asker-1 "$(since $((begun - 5000)))"
     asked_s=$SECONDS
-    sleep 3 # between the question and what came after it: the broker counts seconds
+    sleep 3 # between the request and the later spans: the broker counts seconds
     make "service later"
     make "fast 5"
     start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
     wait_for 30 agent "the broker" is cluster state connected || exit 1
-    echo "$((SECONDS - asked_s)) s from the question to the agent's connection"
-    ((SECONDS - asked_s > 55)) || break # if not, the broker has dropped the question
+    echo "$((SECONDS - asked_s)) s from the request to the agent's connection"
+    ((SECONDS - asked_s > 55)) || break # after that, the broker has dropped the request
 done
-wait_for 30 agent "the answer for who asked when it was down" answered $number asker-1 || exit 1
+wait_for 30 agent "the answer to a request made while it was down" answered $number asker-1 || exit 1
 wait_for 30 agent "all deliveries" is_delivered || exit 1
 has_then() { [ "$(grep -c "\"serviceName\": \"then-$number\"" "$WORK/taken")" = 15 ]; }
-wait_for 30 agent "the seconds before the question" has_then || exit 1
+wait_for 30 agent "the spans from before the request" has_then || exit 1
 grep -q '"serviceName": "later"' "$WORK/taken" && fail "the agent sent spans from after the request"
 
-# The agent refuses, and says so.
+# With keep-from=none, the agent refuses, and names the key.
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-from=none
 wait_recording || exit 1
 spans=$(all_spans)
 keep_last 3 asker-1 10000
-wait_for 30 agent "the answer of who refuses" answered 3 asker-1 || exit 1
-jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "not said: $(<"$WORK/answer")"
+wait_for 30 agent "the refusal" answered 3 asker-1 || exit 1
+jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "the refusal lacks the key: $(<"$WORK/answer")"
 [[ $(ask "keep-last 1000" error) == *keep-from* ]] || fail "the agent does not refuse the request of this user"
 make "slow 250"
 wait_for 20 agent "a slow trace nevertheless" has_spans "$ID" || exit 1
-[ "$(all_spans)" -eq $((spans + 3)) ] || fail "something was sent all the same"
+[ "$(all_spans)" -eq $((spans + 3)) ] || fail "the agent has sent spans for a refused request"
 
-# The agent sends only for requests of its own host.
+# With keep-from=local, the agent sends only for requests of its own host.
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-from=local
 wait_recording || exit 1
 keep_last 4 asker-1 10000
-wait_for 30 agent "the answer of who refuses others" answered 4 asker-1 || exit 1
-jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "not said: $(<"$WORK/answer")"
+wait_for 30 agent "the refusal for another host" answered 4 asker-1 || exit 1
+jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "the refusal lacks the key: $(<"$WORK/answer")"
 make "fast 5"
 asked=$(ask "keep-last 60000" id) || exit 1
-wait_for 30 agent "what is asked for here" is_done || exit 1
+wait_for 30 agent "the answer for this host" is_done || exit 1
 
-# The agent sends all spans of a time until the limit of a minute.
+# The agent sends the traces of windows until the bytes of a minute are used up.
 wait_for 30 agent "all deliveries" is_delivered || exit 1
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-minute-bytes=1024
@@ -146,10 +146,11 @@ asked=$(ask "keep-last 60000 nobody" id) || exit 1
 wait_for 30 agent "the list of a service's traces" is_done || exit 1
 keep_last 5 asker-1 "$(since $((begun - 5000)))"
 wait_for 30 agent "the first answer" answered 5 asker-1 || exit 1
-jq -e '.traces | length >= 100' "$WORK/answer" >/dev/null || fail "the first one gets nothing: $(<"$WORK/answer")"
+jq -e '.traces | length >= 100' "$WORK/answer" >/dev/null || fail "the first answer lacks traces: $(<"$WORK/answer")"
 wait_for 30 agent "all deliveries" is_delivered || exit 1
 spans=$(all_spans)
 keep_last 6 asker-1 10000
 wait_for 30 agent "the second answer" answered 6 asker-1 || exit 1
-jq -e '.error | contains("keep-minute-bytes")' "$WORK/answer" >/dev/null || fail "not said: $(<"$WORK/answer")"
+jq -e '.error | contains("keep-minute-bytes")' "$WORK/answer" >/dev/null ||
+    fail "the second answer lacks the key: $(<"$WORK/answer")"
 [ "$(all_spans)" -eq "$spans" ] || fail "more was sent than a minute may have"

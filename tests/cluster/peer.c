@@ -1,6 +1,6 @@
 /*
- * Stands for agents that only send and receive messages: clusters (cluster.h) in one loop. Lines of
- * the standard input tell what to send. The standard output has a line for each received message.
+ * Hosts that only send and receive messages: clusters (cluster.h) in one loop. Lines of the
+ * standard input are orders. The standard output has a line for each received message.
  *
  *     peer [--count=N] [--answer] [--quiet] --name=NAME --cluster=URL ...
  *

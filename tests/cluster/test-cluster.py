@@ -3,7 +3,7 @@
 # answers once each; a broker that is killed at random moments; hosts that go and are forgotten; names of other hosts;
 # passwords and certificates; one configuration for all agents.
 #
-# KILLS=1000 is a long run. HOSTS, PROCESSES, WANTS_PER_S, BATCH (traces of a want) and LOAD_S are those of the crowd.
+# KILLS=1000 is a long run. HOSTS, PROCESSES, WANTS_PER_S, BATCH (traces of a want) and LOAD_S are for test_crowd.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 import collections
@@ -93,7 +93,7 @@ log-level = info
         return wait_until(lambda: of(self.status()), lambda: f"{what}; {self.status()}, {self.said()}", every_s=0.1)
 
     def sick(self, check):
-        """Returns the doctor's words about a failed check; "": the check has not failed."""
+        """Returns the doctor's text about a failed check; "": the check has not failed."""
         checks = json.loads(self.ask("doctor", "--json").stdout)["checks"]
         return " ".join(one["saw"] for one in checks if one["id"] == check and one["level"] == "bad")
 
@@ -134,7 +134,7 @@ class Peers(Part):
         self.process.stdin.flush()
 
     def report(self, host=None, order="json"):
-        """Returns cluster_json() of now, or with "figures" those of the load."""
+        """Returns the current cluster_json() of a host, or with order="figures" the figures of the load."""
         host = host or self.name
         self.reports.pop(host, None)
         self.say(order)
@@ -181,7 +181,7 @@ class ClusterTest(unittest.TestCase):
         return peers
 
     def shipped(self, *more):
-        """The lines of packaging/mosquitto, with the test's files in place of those in /etc/mosquitto."""
+        """Returns the lines of packaging/mosquitto, with the test's files in place of those in /etc/mosquitto."""
         with open(f"{SRC}/packaging/mosquitto/blkin.conf", encoding="utf-8") as file:
             lines = re.sub(r"/etc/mosquitto(/certs)?", self.folder, file.read())
         shutil.copy(f"{SRC}/packaging/mosquitto/blkin.acl", self.folder)
@@ -211,7 +211,7 @@ class ClusterTest(unittest.TestCase):
     def test_presence(self):
         broker = self.broker("allow_anonymous true\npersistence false")
         first = self.peers(broker, "store-1", "--answer")
-        wait_until(lambda: "not connected yet" not in first.report()["error"], "it has tried")
+        wait_until(lambda: "not connected yet" not in first.report()["error"], "the host has tried to connect")
         # the agent does not know yet which hosts a trace may have passed
         self.assertEqual(first.report()["hosts"], ["store-1", broker.url])
         broker.start()
@@ -221,12 +221,12 @@ class ClusterTest(unittest.TestCase):
         first.say("want 1 100000")
         wait_until(lambda: first.answers["store-1"], "the answer to a long message")
 
-        # a host that is away may have been passed by a trace, and gets the missed messages
+        # a trace may have passed a host that is away; the host gets the missed messages later
         second.kill()
         first.wait_state(hosts=["store-1", "store-2"], away=["store-2"])
         first.say("want 8")
         wait_until(lambda: first.report()["sent"] == 9, "the broker has the wants")
-        # these are no more than a second's share, and the host knows this one from its file
+        # the wants are within the share of a second; the host knows store-1 from its file
         again = self.peers(broker, "store-2", "--answer", cluster_wants_per_s=10).wait_state()
         wait_until(lambda: set(first.sent[1:]) <= {answer[0] for answer in first.answers["store-1"]},
                    lambda: f"all answers of the host that is back; over its share: {again.over}")
@@ -387,7 +387,7 @@ class ClusterTest(unittest.TestCase):
     # ---- one configuration for all agents
 
     def publish(self, broker, user, *args):
-        """Returns whether the broker accepts the message."""
+        """Returns True if the broker accepts the message."""
         end = subprocess.run(
             ["mosquitto_pub", "-V", "5", "-h", "127.0.0.1", "-p", str(broker.port), "--cafile", f"{self.folder}/ca.crt", "-u",
              user, "-P", f"of-{user}", "-q", "1", "-r", "-t", "blkin/config", *args], timeout=LIMIT_S,

@@ -42,7 +42,7 @@ start_dispatcher() {
 
 # got STORE: prints the number of requests when the dispatcher ended.
 got() {
-    sed -n "s/^$1 has got \([0-9]*\) requests$/\1/p" "$WORK/dispatcher.log"
+    sed -n "s/^$1 got \([0-9]*\) requests$/\1/p" "$WORK/dispatcher.log"
 }
 
 # waits STORE: prints its last known time in us; 0: not known yet

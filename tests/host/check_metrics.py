@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks blkin:metric as babeltrace2 prints it: one event a line on the standard input.
 
-usage: check_metrics.py GROUP...   each of these groups must come more than once
+usage: check_metrics.py GROUP...   the events must be of exactly these groups
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -36,6 +36,6 @@ for line in sys.stdin:
     check(line)
 assert processes, "no events"
 for thread, (sequences, _) in processes.items():
-    assert sorted(sequences) == list(range(1, len(sequences) + 1)), f"a gap, or one twice: {thread:#x}: {sequences}"
+    assert sorted(sequences) == list(range(1, len(sequences) + 1)), f"a gap or a repeated number: {thread:#x}: {sequences}"
 found = {group for _, groups in processes.values() for group, _ in groups}
 assert found == set(sys.argv[1:]), found

@@ -182,7 +182,7 @@ static inline const struct folder_seen *find(const char *group, const char *inst
     return NULL;
 }
 
-/* Returns a value; UINT64_MAX: there is none. */
+/* Returns a value of the last sample; UINT64_MAX: the sample does not have it. */
 static inline uint64_t value(const char *group, const char *instance, const char *metric)
 {
     const struct folder_seen *const one = find(group, instance);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# blkin agent with samples of its host. A slow trace has tags of samples from before, during and after its time, also
-# long after the agent began to sample. With send = all each long span has them. No ring is used for samples.
+# blkin agent with samples of its host. A slow trace has tags from samples before, during and after its time, also long
+# after the agent began to sample. With send = all, each long span has such tags. No ring is used for samples.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -25,14 +25,14 @@ is_tagged() {
 start_taker || exit 1
 start_agent
 wait_for 20 agent "samples" host_counted samples 1 || exit 1
-[ "$(status rings memories)" = "[]" ] || fail "somebody has rings before a program runs: $(status rings memories)"
+[ "$(status rings memories)" = "[]" ] || fail "there are rings before a program runs: $(status rings memories)"
 start_requests
 wait_recording || exit 1
 before=$(host_status samples)
 wait_for 60 agent "samples of more than 6 s" host_counted samples $((before + 100)) || exit 1
 make "slow 250"
 wait_for 40 agent "the spans" has_spans "$ID" || exit 1
-is_tagged "$ID" || fail "its spans do not tell what the host did: $(<"$WORK/taken")"
+is_tagged "$ID" || fail "its spans have no tags of the host: $(<"$WORK/taken")"
 
 # without samples; and with them again, after a reload
 echo 'host = no' >"$WORK/blkin.conf"
@@ -40,7 +40,7 @@ stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
 unset BLKIN_HOST
 start_agent --config="$WORK/blkin.conf"
 wait_recording || exit 1
-host_is state off || fail "with host = no it is $(host_status state)"
+host_is state off || fail "with host = no, the sampler's state is $(host_status state)"
 echo 'send = all' >"$WORK/blkin.conf"
 timeout 20 "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 || fail "reload: $(<"$WORK/said")"
 wait_for 20 agent "samples after a reload" host_counted samples 20 || exit 1
@@ -48,7 +48,7 @@ make "slow 250"
 has_each() { # a slow trace is fetched, too, for a minute after the change
     [[ $(spans_of "$ID") == "3 "* ]] && is_tagged "$ID"
 }
-wait_for 40 agent "each span, with what the host did" has_each || exit 1
+wait_for 40 agent "each span, with tags of the host" has_each || exit 1
 
 # a wrong configuration changes nothing
 echo 'disk = 10ms' >"$WORK/blkin.conf"

@@ -45,25 +45,26 @@ TEST(test_refused)
             "every: expected a duration such as 500ms, 10s or 2m, got \"\"");
     REFUSED("disk every 1 s", "disk every 1 s",
             "every: expected a duration such as 500ms, 10s or 2m, got \"1\"");
-    REFUSED("disk every 1s please", "disk every 1s please", "expected its end, got \"please\"");
+    REFUSED("disk every 1s please", "disk every 1s please",
+            "expected the rule's end, got \"please\"");
     REFUSED("disk.busy every 1s", "disk.busy every 1s",
             "every: a group is recorded as a whole: expected \"disk every 1s\"");
     REFUSED("run-queue > 4", "run-queue > 4",
-            ">: expected a view after it: one of run_queue.running, run_queue.blocked, "
+            ">: expected a view before it: one of run_queue.running, run_queue.blocked, "
             "run_queue.switches, run_queue.created, run_queue.load_1m");
     REFUSED("disk.busy > much", "disk.busy > much",
-            ">: expected a number, as it is or with %, got \"much\"");
+            ">: expected a number, without a unit or with %, got \"much\"");
     REFUSED("disk.busy > 95ms", "disk.busy > 95ms",
-            ">: expected a number, as it is or with %, got \"95ms\"");
+            ">: expected a number, without a unit or with %, got \"95ms\"");
     REFUSED("disk.read changed 5%/s", "disk.read changed 5%/s",
-            "changed: expected a number, as it is or with B/s, or with %, got \"5%/s\"");
+            "changed: expected a number, without a unit or with B/s, or with %, got \"5%/s\"");
     REFUSED("run-queue.running > -1", "run-queue.running > -1", ">: expected a number, got \"-1\"");
     REFUSED("disk.busy > 95% for ever", "disk.busy > 95% for ever",
             "for: expected a duration such as 500ms, 10s or 2m, got \"ever\"");
     REFUSED("disk.busy > 95% keep 10s for 1s", "disk.busy > 95% keep 10s for 1s",
-            "expected nothing, \"for 1s\" or \"keep 10s\", got \"for\"");
+            "expected \"for 1s\", \"keep 10s\" or the rule's end, got \"for\"");
     REFUSED("memory.dirty changed 5% keep 10s", "memory.dirty changed 5% keep 10s",
-            "expected its end, got \"keep\"");
+            "expected the rule's end, got \"keep\"");
     REFUSED("memory.dirty(x) > 5", "memory.dirty(x) > 5", "memory has no instances");
     REFUSED("disk(vda every 1s", "disk(vda every 1s",
             "expected names of instances in the parentheses, such as (vd*)");
@@ -210,8 +211,7 @@ TEST(test_changed)
     begin("memory.dirty changed 10%");
     dirty(100, 1000);
     dirty(200, 1100); /* exactly 10 % is not more */
-    dirty(300, 1101); /* compared with the last recorded sample, not with the one before; the sample
-                       * before comes along */
+    dirty(300, 1101); /* compared with the last recorded sample; the sample before passes, too */
     dirty(400, 1200);
     dirty(500, 900);
     dirty(600, 990);
@@ -252,7 +252,7 @@ TEST(test_threshold)
     disk(600, 490); /* 90 % */
     disk(700, 590);
     disk(800, 690);
-    disk(900, 600); /* the counter began again: time counts from here */
+    disk(900, 600); /* the counter began again: the 300 ms begin here */
     disk(1000, 700);
     disk(1100, 800);
     disk(1200, 900);
@@ -265,7 +265,7 @@ TEST(test_threshold)
     dirty(300, 0);
     CHECK_TEXT(passed, "@100 @200 @300 ");
 
-    /* any of them, but not more often than that */
+    /* either threshold, but not more often than every 200 ms */
     begin("disk.busy > 95%, disk.queue > 4, disk every 200ms");
     disk(100, 0);
     for (uint64_t t = 200; t < 700; t += 100)
@@ -281,8 +281,8 @@ TEST(test_keep)
     CHECK_TEXT(asked, "");
     disk(300, 198);
     CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|");
-    disk(400, 298); /* the condition goes on: one request */
-    disk(500, 300); /* it ends */
+    disk(400, 298); /* the threshold still holds: no second request */
+    disk(500, 300); /* it does not hold any more */
     disk(600, 400);
     disk(700, 500); /* again, but those seconds were kept already */
     CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|");
@@ -291,11 +291,11 @@ TEST(test_keep)
     CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|"
                       "1000 disk.busy > 95% for 200ms keep 1s: vda 100%|");
     CHECK(host_filter_counts(filter).crossings == 2);
-    /* it passes every sample */
+    /* a rule with `keep` passes every sample */
     CHECK_TEXT(passed,
                "vda@100 vda@200 vda@300 vda@400 vda@500 vda@600 vda@700 vda@1200 vda@1300 ");
 
-    /* one request for as long as it goes on */
+    /* one request while the threshold holds */
     begin("disk.busy > 95% keep 200ms");
     for (uint64_t t = 100; t <= 1000; t += 100)
         disk(t, t);

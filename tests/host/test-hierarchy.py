@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Metrics of five hosts through two levels of real Prometheus servers, with our rules and dashboard. A host, a server
-of the lower level and one of the upper level are killed and come back; the sums are right.
+"""Metrics of five hosts through two levels of real Prometheus servers, with the shipped rules and dashboard. A host, a
+server of the lower level and one of the upper level are killed and started again; the sums are correct.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -145,7 +145,7 @@ class Hierarchy(unittest.TestCase):
                 for metric, values in of.items() for what in (sum, len, min, max)} | {"up": len(numbers)}
 
     def check(self, numbers, servers):
-        """Checks that the records of these upper servers are true for these hosts."""
+        """Checks that the records of these upper servers are correct for these hosts."""
         expected = self.expected(numbers)
         for server in servers:
             wait_until(lambda server=server: self.sums(server) == expected,
@@ -183,7 +183,7 @@ class Hierarchy(unittest.TestCase):
         self.dashboard()
 
     def dashboard(self):
-        """Each query of the dashboard has an answer, and the page of a host is well-formed."""
+        """Checks that each query of the dashboard has an answer, and that the page of a host is well-formed."""
         with open(DASHBOARD, encoding="utf-8") as file:
             dashboard = json.load(file)
         queries = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]

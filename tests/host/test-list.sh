@@ -24,7 +24,7 @@ blkin host --list --host-root="$root" --process='journal*' >"$work/list" || fail
 grep -q '^  sda  .* 1.0 GiB  disk$' "$work/list" || fail "--list does not have the disk: $(cat "$work/list")"
 grep -q '^  sda1  .* partition$' "$work/list" || fail "--list does not have the partition"
 grep -q '^  journal.*\[7\]  .* 4 threads$' "$work/list" || fail "--list does not have the process"
-grep -q 'This host has no pressure' "$work/list" || fail "--list does not say what there is not"
+grep -q 'This host has no pressure' "$work/list" || fail "--list does not name the missing group"
 grep -q $'\033' "$work/list" && fail "--list sends control characters to the terminal"
 blkin host --list --json --host-root="$root" | jq -es 'any(.[]; .instance == "sda" and .bytes == 1073741824)' >/dev/null ||
     fail "--list --json does not have the size"
@@ -32,7 +32,7 @@ blkin host --list --json --host-root="$root" | jq -es 'any(.[]; .instance == "sd
 blkin host --metrics | grep -q 'system.disk.io_time  *ns  *counter' || fail "--metrics does not have the disk's io_time"
 [ "$(blkin host --metrics --json | jq -r .name | sort | uniq -d)" = "" ] || fail "a metric is there twice"
 
-# ---- what is wrong is said
+# ---- wrong arguments are refused with the reason
 while IFS='|' read -r arguments message; do
     # shellcheck disable=SC2086
     blkin host $arguments >"$work/out" 2>&1

@@ -1,6 +1,6 @@
 #!/bin/bash
-# blkin:metric as LTTng records it: babeltrace2 shows it without a plugin. Only some events have names, and numbers
-# have no gaps. Filters and log levels select events.
+# LTTng records blkin:metric, and babeltrace2 shows the events without a plugin. Only some events have names, and the
+# numbers have no gaps. Filters and log levels select events.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -29,7 +29,7 @@ choose() {
 checked() {
     "$PYTHON" "$SRC/tests/host/check_metrics.py" "${@:2}" <"$WORK/$1.events" || {
         head -n 5 "$WORK/$1.events" >&2
-        fail "$1: its events are not as they should be"
+        fail "$1: check_metrics.py refuses its events"
     }
 }
 
@@ -72,8 +72,8 @@ events=$(wc -l <"$WORK/all.events")
 says all "events: $events = 0 in spans .* + $events of hosts; missing: 0 events, 0 annotations"
 grep -c 'names = "system' "$WORK/all.events" >"$WORK/told"
 [ $(($(<"$WORK/told") * 5)) -lt "$events" ] || fail "names in $(<"$WORK/told") of $events events"
-grep -q 'group = "memory"' "$WORK/some.events" || fail "the filter lets nothing pass"
-grep -q 'group = "cpu"' "$WORK/some.events" && fail "the filter lets cpu pass"
+grep -q 'group = "memory"' "$WORK/some.events" || fail "the filter passes nothing"
+grep -q 'group = "cpu"' "$WORK/some.events" && fail "the filter passes the group cpu"
 says some 'missing: 0 events, [1-9][0-9]* metrics'
 grep -q blkin:metric "$WORK/loud.events" && fail "at NOTICE there are metrics"
 grep -q blkin:metric "$WORK/plain.events" || fail "at INFO there are none"

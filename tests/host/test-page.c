@@ -1,5 +1,5 @@
 /*
- * doc/host.md has each view; its example of filters is right.
+ * doc/host.md has each view, and its example of filters is valid.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -123,7 +123,7 @@ TEST(test_cgroups_v1)
     CHECK(value("cgroup", "unified", "cgroup.cpu.time.user") == 4000);
 }
 
-/* ---- the kernel's own groups: one of ours in each tree that lets us */
+/* ---- the kernel's groups: the test makes a group in each tree that allows it */
 
 static const char *const trees[] = {"",        "unified/", "cpuacct/", "cpu/",
                                     "memory/", "pids/",    "blkio/"};
@@ -150,7 +150,7 @@ static bool make_groups(void)
     return is_there;
 }
 
-/* A process in our own groups computes for ns of CPU time. Returns all CPU time of the process. */
+/* A process in these groups computes for ns of CPU time. Returns all CPU time of the process. */
 static uint64_t compute(uint64_t ns)
 {
     const pid_t parent = getpid();
@@ -187,7 +187,7 @@ TEST(test_real_cgroup)
     uint64_t user, system, all;
 
     if (!make_groups()) {
-        printf("no control group can be made here: the kernel's own are not read\n");
+        printf("no control group can be made here: the kernel's groups are not tested\n");
         return;
     }
     all = compute(300 * NS_PER_MS);
@@ -197,7 +197,7 @@ TEST(test_real_cgroup)
     open_and_sample();
     user = value("cgroup", name, "cgroup.cpu.time.user");
     system = value("cgroup", name, "cgroup.cpu.time.system");
-    /* without the time before it joined; version 1 has ticks */
+    /* without the time before the process joined the group; version 1 counts in ticks */
     CHECK(user != UINT64_MAX && system != UINT64_MAX && user + system >= 200 * NS_PER_MS);
     CHECK(user + system <= all + 1700 * NS_PER_MS);
     for (size_t tree = 0; tree < TREES; tree++) {

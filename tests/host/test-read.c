@@ -69,7 +69,7 @@ TEST(test_each_cpu)
     open_and_sample();
     CHECK(count_of("cpu") == 3);
     CHECK(value("cpu", "cpu1", "system.cpu.time.user") == 400 * NS_PER_MS);
-    /* as the kernel's do: a small step back is no restart of a counter; one CPU goes */
+    /* as in the kernel: a small step back is no restart of a counter; one CPU is removed */
     put_file("proc/stat", "cpu  100 20 30 4001 49 6 7 8\ncpu0 60 10 20 2000 29 3 4 5\n");
     sample();
     CHECK(count_of("cpu") == 2);
@@ -98,7 +98,7 @@ TEST(test_disks_come_and_go)
     CHECK(value("disk", "sdb", "system.disk.operations.read") == 5);
     CHECK(host_counts(host).ended == 1);
 
-    /* in another order, and the first disk again: that is another disk */
+    /* in another order, and with the first name again, which is another disk now */
     put_file("proc/diskstats", "8 32 sdc 7 0 0 0 0 0 0 0 0 0 0\n8 0 sda 8 0 0 0 0 0 0 0 0 0 0\n"
                                "8 16 sdb 9 0 0 0 0 0 0 0 0 0 0\n8 16 sdb 9 0 0 0 0 0 0 0 0 0 0\n");
     sample();
@@ -110,7 +110,7 @@ TEST(test_disks_come_and_go)
     CHECK(host_counts(host).not_understood == 1); /* the same name twice */
 }
 
-/* A name of each possible disk. */
+/* More disks than slots. */
 TEST(test_many_disks)
 {
     static char lines[400 * 64];
@@ -131,7 +131,7 @@ TEST(test_many_disks)
     CHECK(host_counts(host).no_room == 0);
 }
 
-/* The kernel gives the lowest 32 bits of times. */
+/* The kernel prints only the lowest 32 bits of times. */
 TEST(test_wrap)
 {
     open_host();
@@ -257,7 +257,7 @@ TEST(test_many_processes)
     CHECK(host_counts(host).no_room == FOLDER_MANY - 128);
 }
 
-/* Real processes: files of the dead cannot be read. */
+/* A real process: after its end, its files cannot be read. */
 TEST(test_dying_process)
 {
     int pipes[2];
@@ -311,7 +311,7 @@ TEST(test_times)
         host_sample(host, host_next(host), see, NULL);
     }
     CHECK(count_of("cpu") == 20 && count_of("disk") == 4 && host_counts(host).skipped == 0);
-    /* late: once, and then when it is due again */
+    /* a late call: one sample, and the next one at the next multiple of the period */
     seen_count = 0;
     host_sample(host, first + 2399 * NS_PER_MS, see, NULL);
     CHECK(count_of("cpu") == 1 && host_counts(host).skipped == 3);
@@ -329,7 +329,8 @@ TEST(test_configuration)
         {HOST_CPU, 99, NULL, "cpu: expected a period of 100 ms to 300000 ms, got 99 ms"},
         {HOST_DISK, 300001, NULL, "disk: expected a period of 100 ms to 300000 ms, got 300001 ms"},
         {HOST_CPU, 1000, "cpu0", "cpu: expected \"each\" or nothing, got \"cpu0\""},
-        {HOST_DISK, 1000, "vda,,vdb", "disk: expected names with commas between, got an empty one"},
+        {HOST_DISK, 1000, "vda,,vdb",
+         "disk: expected names separated by commas, got an empty name"},
         {HOST_PROCESS, 1000, "pid:0",
          "process: expected pid:NUMBER of 1 to 4194304, got \"pid:0\""},
         {HOST_PROCESS, 1000, "pid:x",
@@ -350,7 +351,7 @@ TEST(test_configuration)
     CHECK_TEXT(error.text, "/dev/null/nowhere: expected a folder with proc in it: Not a directory");
 }
 
-/* Changes, removes or doubles bytes of a file: it is read or counted, and the other values stay. */
+/* Changes bytes of a file at random, or cuts the file: see() checks each sample. */
 TEST(test_broken)
 {
     static const char *const files[] = {"proc/stat",
@@ -394,11 +395,12 @@ TEST(test_broken)
             length = (size_t)rand() % (length + 1);
         file = fopen(path, "w");
         CHECK(file && fwrite(bytes, 1, length, file) == length && fclose(file) == 0);
-        sample(); /* see() checks each */
+        sample();
     }
 }
 
-/* A long line of nonsense is left out, and the next line is read; a file without an end ends. */
+/* A long line of nonsense is left out, and the next line is read. The read of an endless file ends.
+ */
 TEST(test_long_lines)
 {
     /* the end of the line looks like a line */

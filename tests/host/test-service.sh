@@ -13,7 +13,7 @@ has_metrics() {
     [ "$(counter events_of_hosts)" -gt "$1" ] 2>/dev/null
 }
 
-# more_metrics WHAT: waits for more than have come so far.
+# more_metrics WHAT: waits for more metrics in the sink than there are now.
 more_metrics() {
     local before
     before=$(counter events_of_hosts)
@@ -54,15 +54,15 @@ stop_part agent TERM 30 || fail "exit status $? of the agent after SIGTERM"
 # ---- a tail-wait-ms that is shorter than a span's wait for its host's samples is reported
 echo '1/1' >"$WORK/tail"
 start_sampling --tail-sampling="$WORK/tail" --tail-wait-ms=1999
-wait_for 20 agent "a word about tail-wait-ms" agent_says 'tail-wait-ms = 1999 is too short: a span can wait 2000 ms' ||
+wait_for 20 agent "the message about tail-wait-ms" agent_says 'tail-wait-ms = 1999 is too short: a span can wait 2000 ms' ||
     exit 1
 stop_part agent TERM 30 || fail "exit status $? of the agent after SIGTERM"
 stop_part sessiond TERM 20
 
-# ---- with a session daemon that comes later
+# ---- with a session daemon that starts later
 start_sampling
 wait_for 20 agent "samples" host_counted samples 5 || exit 1
-host_is recorded_by_lttng false || fail "somebody records without a session daemon"
+host_is recorded_by_lttng false || fail "recorded_by_lttng is true without a session daemon"
 start_live
 start_sessiond || exit 1
 wait_for 30 agent "that LTTng records" host_is recorded_by_lttng true || exit 1

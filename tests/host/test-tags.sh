@@ -11,8 +11,8 @@ set -u
 # shellcheck source=tests/host/hosting.sh
 . "$SRC/tests/host/hosting.sh"
 recording_begin
-# A group that was not sampled for 4 of its periods has no tags, and a span waits for 2 periods: both are longer than a
-# machine stands still.
+# A group that was not sampled for 4 of its periods has no tags, and a span waits for 2 periods. Both times are longer
+# than a busy machine stands still.
 export BLKIN_HOST=yes BLKIN_CPU=1s BLKIN_PRESSURE=1s BLKIN_RUN_QUEUE=1s BLKIN_MEMORY=5s
 
 rotate() {
@@ -59,7 +59,7 @@ stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
 
 # All spans are longer than host-min-ms, so each has tags about its host.
 convert whole '' "$WORK/recorded/archives"
-[ "$(jq length "$WORK/whole.json")" = 15 ] || fail "15 spans were recorded, and $(jq length "$WORK/whole.json") came"
+[ "$(jq length "$WORK/whole.json")" = 15 ] || fail "15 spans were recorded, and $(jq length "$WORK/whole.json") arrived"
 [ "$(counter_of events_of_hosts whole)" -gt 30 ] || fail "hardly any metrics: $(cat "$WORK/whole.stats")"
 tagged=$(jq '[.[].tags | select(has("system.cpu.busy.max") and has("blkin.host_ms"))] | length' "$WORK/whole.json")
 [ "$tagged" = 15 ] || fail "$tagged of 15 spans have tags about their host: $(cat "$WORK/whole.json")"
@@ -71,5 +71,5 @@ for parameter in ',host-min-ms=-1' ',host-min-ms=60000'; do
     rm -f "$WORK/none.json"
     convert none "$parameter" "$WORK/recorded/archives"
     jq -e 'length == 15 and all(.[]; .tags | has("system.cpu.busy.max") | not)' "$WORK/none.json" >/dev/null ||
-        fail "$parameter: spans are tagged all the same"
+        fail "$parameter: spans have tags of the host"
 done

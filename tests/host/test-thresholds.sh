@@ -1,6 +1,6 @@
 #!/bin/bash
 # Filters of samples as an operator uses them. A crossed threshold makes the agent send requests that no rule found
-# slow, with the reason. If that is refused, the agent goes on sampling, and uses only the samples that pass.
+# slow, with the reason. If the agent refuses that, the sampling continues, and only samples that pass are used.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
@@ -39,7 +39,7 @@ start_requests
 start_sampling
 wait_recording || exit 1
 grep -qF 'host-filters: "tcp every 5s" does nothing: its group is off' "$WORK/agent.log" ||
-    fail "of a rule that does nothing nothing is said: $(<"$WORK/agent.log")"
+    fail "the log does not name the rule that does nothing: $(<"$WORK/agent.log")"
 wait_for 30 agent "samples" host_counted samples 6 || exit 1
 host_is crossings 0 || fail "a disk that does nothing crossed a threshold"
 make "fast 20"
@@ -54,7 +54,7 @@ some_spans() {
 wait_for 40 agent "the spans of the last seconds" some_spans || exit 1
 wait_for 20 agent "all deliveries" is_delivered || exit 1
 grep -c '"blkin.kept": "disk.busy > 95% keep 60s: vda 100%"' "$WORK/taken" | grep -qx "$(all_spans)" ||
-    fail "they do not tell why: $(head -n 3 "$WORK/taken")"
+    fail "the spans lack the reason: $(head -n 3 "$WORK/taken")"
 host_sampled_more agent || exit 1
 host_is crossings 1 || fail "one crossing is counted as $(host_status crossings)"
 
@@ -62,13 +62,13 @@ host_is crossings 1 || fail "one crossing is counted as $(host_status crossings)
 wait_for 20 agent "samples that are held back" host_counted held_back 6 || exit 1
 [ "$(host_status held_back)" -lt "$(host_status samples)" ] || fail "all was held back"
 
-# the refusal is reported and counted, and the samples go on
+# the refusal is reported and counted, and the sampling continues
 stop_part agent TERM 30 || fail "blkin agent: status $? after SIGTERM"
 start_sampling --keep-from=none --host-filters='disk.busy > 95% keep 5s'
 wait_for 30 agent "samples" host_counted samples 6 || exit 1
 busy 2000000
-wait_for 30 agent "that it was refused" host_is keeps_not_taken 1 || exit 1
+wait_for 30 agent "the refusal" host_is keeps_not_taken 1 || exit 1
 grep -qF 'disk.busy > 95% keep 5s: vda 100%: the last seconds are not kept: ' "$WORK/agent.log" ||
-    fail "it is not said: $(<"$WORK/agent.log")"
+    fail "the log does not have the refusal: $(<"$WORK/agent.log")"
 host_sampled_more agent || exit 1
 stop_part agent TERM 30 || fail "blkin agent: status $? after SIGTERM"

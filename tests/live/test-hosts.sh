@@ -53,7 +53,7 @@ is_alone() {
 }
 wait_for 30 live "the end of the other readers" is_alone || exit 1
 counter_reaches spans_accepted 200 || fail "the counter has fallen to $(counter spans_accepted)"
-grep -qE 'died|killed' "$WORK/live.log" && fail "a reader was killed: $(cat "$WORK/live.log")"
+status_is .lost.readers_died 0 || fail "a reader was killed: $(cat "$WORK/live.log")"
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 [ ! -e "$WORK/state/relayd" ] || fail "the relay daemon's files are there: $(find "$WORK/state/relayd")"
 check_sum

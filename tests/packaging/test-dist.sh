@@ -41,4 +41,4 @@ grep -q "^Version: $version$" build/blkin.pc || fail "what the tarball builds is
 
 sed -i '1s/blkin (.*)/blkin (0.9.9-1)/' packaging/debian/changelog && git init -q . && git add . && commit || exit 1
 plain_make . dist >/dev/null && fail "packs a changelog of another version"
-grep -q 'changelog is of 0.9.9-1' "$work/said" || fail "of another version it says: $(cat "$work/said")"
+grep -q 'changelog has 0.9.9-1' "$work/said" || fail "of another version it says: $(cat "$work/said")"

@@ -191,6 +191,7 @@ static inline void print_counts(FILE *out, const struct assembler_counts *counts
         {"of processes", counts->events_process},
         {"of hosts", counts->events_metric},
         {"missing", counts->events_missing},
+        {"unsure", counts->events_unsure},
         {"metrics missing", counts->metrics_missing},
         {"log errors", counts->log_errors},
         {"open", counts->spans_open},

@@ -60,6 +60,7 @@ static const struct {
     IS("events_newer", input.newer), IS("events_unreadable", input.unreadable),
     IS("events_unwanted", input.unwanted), IS("events_of_alarms", input.alarms),
     IS("events_of_rules", core.events_rule), IS("events_of_processes", core.events_process),
+    IS("events_unsure", core.events_unsure), IS("events_awaited", core.events_awaited),
     IS("metrics_missing", core.metrics_missing), IS("annotations_lost", core.log_errors),
     IS("spans_evicted", core.spans_evicted), IS("steps_spilled", core.steps_spilled),
     IS("not_noted", core.not_noted), IS("services_merged", core.services_merged),

@@ -254,6 +254,7 @@ static void set_option(struct run *run, const struct script_word *word)
                    {"idle", (uint64_t *)&run->options.idle_timeout_ns},
                    {"end", (uint64_t *)&run->options.end_timeout_ns},
                    {"open", (uint64_t *)&run->options.open_timeout_ns},
+                   {"resumed", (uint64_t *)&run->options.resumed_ns},
                    {"max-spans", &run->options.max_open_spans},
                    {"max-bytes", &run->options.max_open_bytes}};
 

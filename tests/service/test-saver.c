@@ -192,6 +192,18 @@ TEST(test_often)
     WAIT_UNTIL(syncs >= before + 2);
 }
 
+/* At the end, fsync(2) does not wait for its time. */
+TEST(test_end)
+{
+    unsigned before;
+
+    CHECK(saver_end());
+    before = syncs;
+    saver_write_often(in_folder("often"), strdup("end"), strlen("end"));
+    CHECK(saver_end() && has_text("often", "end") && syncs == before + 2);
+    CHECK(saver_end() && syncs == before + 2);
+}
+
 static bool write_by(void *context, const char *text, struct error *error)
 {
     unsigned *count = context;

@@ -56,6 +56,16 @@ TEST(test_open)
     CHECK(counts_add_up(&sum) && sum.output.spans == 70 && sum.input.rules.open == 0);
 }
 
+/* Missing events that may still come count as missing and as unsure, as nobody waits for them. */
+TEST(test_awaited)
+{
+    struct counts counts = {.core = {.events_missing = 5, .events_unsure = 1, .events_awaited = 3}};
+
+    counts_hand_over(&counts);
+    CHECK(counts.core.events_missing == 8 && counts.core.events_unsure == 4 &&
+          counts.core.events_awaited == 0);
+}
+
 /* Returns the counts of a run: spans found in its spool, put into it, and delivered from it. */
 static struct counts spooled(uint64_t found, uint64_t put, uint64_t delivered)
 {

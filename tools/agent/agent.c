@@ -7,6 +7,7 @@
 #include "tools/base/json.h"
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
+#include "tools/cluster/broker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +27,9 @@ static const struct total own[] = {
     OWN(alarms_double, "Alarms whose trace was wanted already, was fetched after the alarm, or "
                        "goes out by send = all."),
     OWN(alarms_dropped, "Alarms beyond fetch-traces: their traces are not fetched."),
-    OWN(alarms_lost, "Alarms that were overwritten before they were seen."),
+    OWN(alarms_lost, "Alarms that were overwritten before they were read."),
     OWN(alarms_newer, "Alarms of a newer version than this program reads."),
-    OWN(alarms_held_back, "Spans that fit a rule and were held back by the cap of the program."),
+    OWN(alarms_held_back, "Alarms that the cap of their rule suppressed."),
     OWN(traces_asked, "Traces that this host asked all hosts for: for alarms, for joins, and again "
                       "after a restart or for an earlier begin."),
     OWN(traces_asked_by_hand, "Traces that persons on this host asked for."),
@@ -36,8 +37,8 @@ static const struct total own[] = {
     OWN(traces_dropped, "Traces that others or persons asked for, and fetch-traces did not allow."),
     OWN(fetches, "Scans of the rings for wanted traces."),
     OWN(fetches_failed, "Scans of the rings that failed."),
-    OWN(fetched_bytes, "Bytes of the rings that these scans looked at."),
-    OWN(picked_bytes, "Bytes of these that were found."),
+    OWN(fetched_bytes, "Bytes of the rings that scans read."),
+    OWN(picked_bytes, "Bytes of the records that scans found."),
     OWN(rings_damaged, "Times that a program damaged a ring."),
     OWN(foreign_fetched, "Spans of OpenTelemetry's SDKs that were fetched."),
     OWN(foreign_dropped, "Spans of OpenTelemetry's SDKs that were dropped: memory ran out."),
@@ -46,8 +47,9 @@ static const struct total own[] = {
         "Traces that this host has asked for, and that are incomplete: a span says so."),
     OWN(traces_not_found, "Traces that a person asked for, but that no host has."),
     OWN(traces_of_others, "Traces that this host has asked for, and another host judges."),
-    OWN(traces_asked_again, "Traces that this host has asked for again before that."),
-    OWN(incomplete_untold, "Incomplete traces without a span that says so: too many were open."),
+    OWN(traces_asked_again, "Traces that this host has asked for again before a verdict."),
+    OWN(incomplete_untold,
+        "Incomplete traces without a span that says so: too many requests were open."),
     OWN(traces_apart,
         "Traces that are incomplete, as a part of the request is a trace of its own: a span says "
         "so."),
@@ -56,7 +58,8 @@ static const struct total own[] = {
     OWN(traces_skipped, "Traces that are not looked for again, as the agent crashed twice while it "
                         "looked for them."),
     OWN(skipped_bytes, "Bytes of the rings that are not read (send = all), as the agent crashed "
-                       "twice while it read them."),
+                       "twice while it read them, or as they were overwritten before it started "
+                       "again."),
 };
 
 const struct totals_table agent_table = {"agent", own, sizeof(own) / sizeof(own[0])};
@@ -118,6 +121,17 @@ static void agent_take_over(const struct agent *agent, const char *name, const c
         (void)rename(before, path);
 }
 
+void agent_limit_requests(struct agent *agent)
+{
+    const struct config *config = agent->config;
+    const int64_t wants_per_s = config_integer(config, "cluster-wants-per-s");
+
+    agent->scan_queue.max = (size_t)config_integer(config, "fetch-traces");
+    /* after an absence, the broker delivers at once all the wants that it has kept */
+    agent->scan_queue.more_for_others =
+        config_text(config, "cluster")[0] ? (size_t)(wants_per_s * BROKER_EXPIRY_S) : 0;
+}
+
 bool agent_open(struct agent *agent, struct error *error)
 {
     char folder[4096];
@@ -134,7 +148,7 @@ bool agent_open(struct agent *agent, struct error *error)
         say(BK4045,
             "%s has slow traces of an earlier version, which are not sent: delete the folder",
             folder);
-    agent->scan_queue.max = (size_t)config_integer(agent->config, "fetch-traces");
+    agent_limit_requests(agent);
     agent->alarms_seen = agent_totals_load(&agent->totals, agent->totals_file);
     agent->read_on = json_incref(agent->totals.read);
     if (!agent->alarms_seen && access(agent->totals_file, F_OK) == 0)

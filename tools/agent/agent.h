@@ -2,14 +2,14 @@
  * The state that all parts of the agent share: the configuration, the totals, the collected traces
  * and the waiting requests. Files store the totals and the traces. Each part has its own state:
  *
- *     service.c    the service: start, reload and end
- *     agent_rings.h    the rings of programs
- *     alarms.h     alarms of this host's programs
- *     wants.h     requests to all hosts and from them, answers and verdicts
- *     scans.h      scans of the rings for wanted traces
- *     feed.h       gives the results of a scan to the export
- *     export.h     the exporter, which all pipelines share
- *     send_all.h   every span, with send = all
+ *     service.c      the service: start, reload and end
+ *     agent_rings.h  the rings of programs
+ *     alarms.h       alarms of this host's programs
+ *     wants.h        requests to all hosts and from them, answers and verdicts
+ *     scans.h        scans of the rings for wanted traces
+ *     feed.h         gives the results of a scan to the export
+ *     export.h       the exporter, which all pipelines share
+ *     send_all.h     every span, with send = all
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -50,13 +50,13 @@ struct agent_totals {
     uint64_t traces_apart;       /* spans about traces of one request that were sent apart */
     uint64_t halves_dropped;     /* halves of requests (joins.h) for which there was no room */
     uint64_t rings_grown;
-    uint64_t traces_skipped, skipped_bytes; /* after crashes: see deaths.h */
+    uint64_t traces_skipped, skipped_bytes; /* after crashes and kills: see deaths.h, send_all.h */
     /* no counters */
     uint64_t ring_bytes; /* the size of a ring in new memories; 0: not grown */
     json_t *read;        /* the settled place of send = all: see send_all.h; NULL: none */
     uint64_t deaths;     /* crashes of agents that have read on from this place: see deaths.h */
     int64_t deaths_at_ns;
-    json_t *file; /* the file that the last run has ended: see export.h; NULL: none */
+    json_t *file; /* the file that the last run has completed: see export_close(); NULL: none */
 };
 
 extern const struct totals_table agent_table;
@@ -90,16 +90,19 @@ void agent_close(struct agent *agent);
 /* Sets the path of a file in state-dir. */
 void agent_path(const struct agent *agent, const char *name, char path[4096]);
 
+/* Sets the limits of the scan queue from the configuration. */
+void agent_limit_requests(struct agent *agent);
+
 /* Returns true if this host sends every trace without a request. */
 bool agent_sends_all(const struct agent *agent);
 
 /* Schedules `step` for the next turn of the loop. Each part calls this function after a change. */
 void agent_step(struct agent *agent);
 
-/* send = slow: a later send = all begins at the ends of the rings. */
+/* Forgets the place of send = all. A later send = all begins at the ends of the rings. */
 void agent_forget_place(struct agent *agent);
 
-/* Save the totals with the read alarms, and the collected traces. */
+/* Save the totals with the read alarms, or the collected traces. */
 void agent_save(struct agent *agent);
 void agent_save_collected(struct agent *agent);
 

@@ -13,13 +13,12 @@
 
 #define AGENT_RINGS_DEFAULT (UINT64_C(64) << 20)
 #define AGENT_RINGS_ALARMS  RING_BYTES_MIN
-#define AGENT_RINGS_SHARES  4 /* the number of users that must have room */
-#define AGENT_RINGS_HOLD_MS 120000
+#define AGENT_RINGS_SHARES  4      /* the number of users that must have room */
+#define AGENT_RINGS_HOLD_MS 120000 /* rings should hold the records of at least this time */
 #define AGENT_RINGS_LOOK_MS 5000
 #define AGENT_RINGS_LEFT_MS 60000 /* how long rings stay after programs have left them */
-#define AGENT_RINGS_READ_MS                                               \
-    5000 /* the same with send = all: programs write for at most 2 s more \
-          */
+/* The same with send = all, which reads at once: programs write for at most 2 s more. */
+#define AGENT_RINGS_READ_MS 5000
 
 struct agent_rings {
     struct agent *agent;
@@ -158,7 +157,6 @@ static void agent_rings_look(void *context)
         const uint64_t now = memory_written(&held->memory);
         const uint64_t more = now > held->looked_at ? now - held->looked_at : 0;
         const uint64_t busiest = agent_rings_busiest(held);
-
         const uint64_t seconds = agent_rings_seconds(&held->memory, busiest, passed_ms);
 
         fastest = busiest > fastest ? busiest : fastest;
@@ -238,7 +236,8 @@ json_t *agent_rings_json(const struct agent_rings *agent_rings)
 void agent_rings_print(const struct agent_rings *agent_rings, struct printer *printer)
 {
     print_metric(printer, "blkin_agent_ring_bytes_per_second", "gauge",
-                 "Written into all rings, at the last look.", agent_rings->bytes_per_s);
+                 "Bytes that programs write into all rings, by the last measurement.",
+                 agent_rings->bytes_per_s);
     print_metric(printer, "blkin_agent_ring_holds_seconds", "gauge",
                  "How long the busiest ring lasts at this rate; 0: nothing is written.",
                  agent_rings->holds_s);

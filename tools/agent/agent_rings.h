@@ -24,7 +24,7 @@ bool agent_rings_configure(struct agent_rings *agent_rings, struct error *error)
 /* Returns the first memory; `next` links all memories. */
 struct held *agent_rings_first(const struct agent_rings *agent_rings);
 
-/* Returns the part "rings" of the status. */
+/* Returns the object "rings" of the status. */
 json_t *agent_rings_json(const struct agent_rings *agent_rings);
 /* Prints the metrics blkin_agent_ring_*. */
 void agent_rings_print(const struct agent_rings *agent_rings, struct printer *printer);

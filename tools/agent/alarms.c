@@ -22,7 +22,7 @@ struct alarms {
     struct request *collected; /* the traces of one poll, a request of each asker */
     int64_t lost_said_ms;
     struct alarms_seen alarms_seen;
-    bool has_heard; /* true: an alarm came since the last poll */
+    bool has_heard; /* an alarm was read since the last poll */
     struct {        /* counts since the last poll */
         uint64_t alarms, held_back, doubles, dropped;
     } polled;
@@ -33,14 +33,13 @@ struct alarms {
 /* Returns the begin of the alarm's span in ns since 1970. */
 static int64_t alarms_begin_of(const struct alarm *alarm)
 {
-    const int64_t
-        wall_ns = wall_clock_ns(),
-        now_ns = clock_ns(); /* read second: an early begin does no harm, see request_begin() */
+    const int64_t wall_ns = wall_clock_ns();
+    const int64_t now_ns = clock_ns(); /* read second: an early begin only costs time */
 
     return alarm_begin_ns(alarm, now_ns, wall_ns - now_ns);
 }
 
-/* Returns whether the asker may ask for one more trace now. Without a cluster, an asker may ask for
+/* Returns true if the asker may ask for one more trace now. Without a cluster, an asker may ask for
  * as many traces as scans fetch. In a cluster, all users of this host share the wants that other
  * hosts allow. A quarter of the wants is left for users that have not asked lately. */
 static bool alarms_are_allowed(const struct alarms *alarms, struct asker *asker)
@@ -125,7 +124,7 @@ static void alarms_say_lost(struct alarms *alarms, uint64_t lost)
         return;
     alarms->lost_said_ms = clock_ms();
     say(BK4020,
-        "%" PRIu64 " alarms were overwritten before they were seen: too many spans are slow; "
+        "%" PRIu64 " alarms were overwritten before they were read: too many spans are slow; "
         "raise the limits of the rules, or lower their max=",
         lost);
 }

@@ -16,7 +16,7 @@ struct asker {
     uint64_t alarms, held_back, doubles, dropped; /* as in struct agent_totals */
     uint64_t unwatched; /* failed attempts to read a memory's alarms: out of memory */
     char why[128];      /* of the last alarm */
-    int64_t rest_ms;    /* no scan for its traces before this time */
+    int64_t rest_ms;    /* no scan for the asker's traces begins before this time */
 };
 
 void askers_begin(struct payers *askers);

@@ -37,8 +37,8 @@ static json_t *by_hand_keep(struct agent *agent, struct wants *wants, char *text
         return wants_send_by_hand(wants, request);
     agent->totals.traces_dropped += request ? request->left_out : 0;
     requests_free(request);
-    return by_hand_problem("expected one trace id at least, and not more than fetch-traces allows "
-                           "together with those that are waiting");
+    return by_hand_problem("expected at least one trace id, and with the waiting traces not more "
+                           "than fetch-traces allows");
 }
 
 json_t *by_hand_keep_last(struct agent *agent, struct wants *wants, int64_t last_ms,
@@ -66,7 +66,7 @@ static json_t *by_hand_parse_last(struct agent *agent, struct wants *wants, cons
     const long long ms = strtoll(text, &end, 10);
 
     if (end == text || (*end && *end != ' ') || ms < 1 || ms > 86400000)
-        return by_hand_problem("expected a number of 1 to 86400000 ms, and perhaps a service");
+        return by_hand_problem("expected a number of 1 to 86400000 ms, and optionally a service");
     return by_hand_keep_last(agent, wants, ms, end + strspn(end, " "), "");
 }
 

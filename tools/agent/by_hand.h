@@ -1,5 +1,5 @@
 /*
- * Requests of persons (`blkin keep`), which come through the agent's control socket.
+ * Requests of persons (`blkin keep`), which arrive at the agent's control socket.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

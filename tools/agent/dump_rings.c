@@ -74,7 +74,7 @@ static void dump_add(struct dump_list *list, const char *link, uint32_t user)
         (void)close(fd);
     } else if (list->seen == DUMP_MEMORIES_MAX) {
         (void)close(fd);
-        dump_leave_out(list, link, user, "there are too many");
+        dump_leave_out(list, link, user, "there are too many memories");
     } else {
         list->inodes[list->seen++] = status.st_ino;
         if (memory_open(memory, fd, &error))
@@ -94,8 +94,8 @@ static bool dump_open_all(struct dump_list *list, int64_t pid, struct error *err
     (void)snprintf(folder, sizeof(folder), "/proc/%" PRId64 "/fd", pid);
     open_files = opendir(folder);
     if (!open_files)
-        return error_set(error, "cannot look at the agent's rings (%s): %s: run it as root", folder,
-                         strerror(errno));
+        return error_set(error, "cannot read the agent's rings (%s): %s: run this command as root",
+                         folder, strerror(errno));
     while ((entry = readdir(open_files)) != NULL) {
         ssize_t length;
 
@@ -147,7 +147,7 @@ int dump_rings(const struct config *config, const char *folder)
     const struct dump_options options = {folder, host, ring_clock_offset()};
     struct dump_counts counts = {.records = 0};
     unsigned left_out;
-    struct error error = {"no agent answers, and no process keeps the rings of one"};
+    struct error error = {"no agent answers, and no process keeps the rings of an agent"};
 
     (void)gethostname(host, sizeof(host) - 1);
     if (pid <= 0 || !dump_of_process(pid, &options, &counts, &left_out, &error)) {

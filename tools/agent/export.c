@@ -78,8 +78,8 @@ static void export_no_summary(void *context, const struct counts *counts)
 /* ---- the file of an endpoint file:PATH ------------------------------------------------------- */
 
 /*
- * The agent overwrites nothing. It goes on with the file of its last run, if that run has ended
- * normally: then the file is whole. If not, it takes the first of PATH, PATH.2, PATH.3 ... that is
+ * The agent overwrites nothing. If its last run ended normally, the file of that run is complete,
+ * and the agent continues it. If not, the agent takes the first of PATH, PATH.2, PATH.3 ... that is
  * new or empty.
  */
 static const char export_file_scheme[] = "file:";
@@ -135,12 +135,12 @@ static bool export_params(const struct config *config, struct params *params, st
     if (!config_sink_params(config, params, error) || !params_fit(params, error))
         return false;
     params->prometheus_listen = NULL; /* the agent's page has the sink's counters */
-    params->stats_file = NULL;        /* so has `blkin status` */
+    params->stats_file = NULL;        /* `blkin status` has the statistics */
     params->rules = NULL;             /* the rings have no events of other programs */
     return true;
 }
 
-/* Returns whether the replaced exporter had the same endpoint. */
+/* Returns true if the replaced exporter had the same endpoint. */
 static bool export_has_endpoint(const struct export *export, const struct exporter_options *options)
 {
     struct params before;
@@ -157,10 +157,11 @@ static void export_set_file(const struct export *export, struct exporter_options
 {
     const struct protocol *protocol = exporter_protocol(options);
 
-    options->format = protocol->format; /* a path may tell the format: the name changes */
+    /* the name may have told the format, and the chosen file may have another name */
+    options->format = protocol->format;
     if (export_has_endpoint(export, options)) {
         (void)snprintf(file, EXPORT_FILE_ROOM, "%s", export->file);
-        options->transport.continues = true; /* the exporter that was replaced has written it */
+        options->transport.continues = true; /* the replaced exporter has written the file */
     } else if (export->config) {
         (void)snprintf(file, EXPORT_FILE_ROOM, "%s", exporter_endpoint(options));
     } else {

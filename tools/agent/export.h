@@ -34,7 +34,7 @@ struct export_calls {
 struct export *export_open(struct loop *loop, const struct config *config, const json_t *last,
                            const struct export_calls *calls, struct error *error);
 
-/* Returns whether the exporter runs with the same configuration. */
+/* Returns true if the exporter runs with the same configuration. */
 bool export_is_same(const struct export *export, const struct config *config);
 
 /* Changes the configuration. Unless export_is_same(), no pipeline may be open: the old exporter
@@ -44,7 +44,7 @@ bool export_change(struct export *export, const struct config *config, struct er
 
 /* Delivers for at most flush-timeout-ms, and adds the counts to the totals. No pipeline may be
  * open. Returns false, after a message, if the exporter has failed or spans may be lost. *file: the
- * whole file that the next run may go on with ; NULL: none. */
+ * complete file that the next run may continue; NULL: none. */
 bool export_close(struct export *export, struct counts *totals, json_t **file);
 
 /* Opens a pipeline whose spans go to the exporter. The caller has set only `choice`,

@@ -74,7 +74,7 @@ static void feed_give(struct feed *feed, const struct ring_entry *entry)
     }
 }
 
-/* Feeds some records. Returns whether there are more. */
+/* Feeds some records. Returns true if there are more. */
 static bool feed_some_records(struct feed *feed)
 {
     struct pipeline *pipeline = &feed->pipeline;
@@ -180,7 +180,7 @@ static void feed_some(struct feed *feed)
     }
 }
 
-/* Returns whether the feed has to wait until the exporter has delivered spans. */
+/* Returns true if the feed has to wait until the exporter has delivered spans. */
 static bool feed_must_wait(struct feed *feed)
 {
     const uint64_t settled = export_settled(feed->export);

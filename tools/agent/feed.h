@@ -40,7 +40,7 @@ struct feed_input {
 /* Takes the records and the spans of SDKs. done() must have been called for an earlier input. */
 void feed_start(struct feed *feed, struct feed_input *input);
 
-/* Feeds the rest of the input before it returns. */
+/* Feeds the remaining input at once. */
 void feed_hurry(struct feed *feed);
 
 #endif

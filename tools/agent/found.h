@@ -8,7 +8,7 @@
 
 #include "agent.h"
 
-/* The reach of a scan: the scan has all records from both times on. */
+/* The reach of a scan: the scan has all records from the later of both times on. */
 struct found_reach {
     int64_t held_from_ns; /* CLOCK_MONOTONIC: the rings have all records from then on */
     int64_t reach_ns; /* CLOCK_MONOTONIC: the scan read the records written from then on; INT64_MIN:

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define JOINS_DEPTH_MAX 32 /* calls below each other that one look follows */
-#define JOINS_LOOKS_MAX 8  /* of one trace */
-#define JOINS_AGAIN_MS  300
-#define JOINS_WAIT_MAX  60000              /* the longest look back, in ms */
-#define JOINS_MARGIN_NS INT64_C(100000000) /* a record may have a time before its span's end */
-#define JOINS_BACK_NS   INT64_C(10000000000)
+#define JOINS_DEPTH_MAX   32                   /* calls below each other that one look follows */
+#define JOINS_LOOKS_MAX   8                    /* looks for one trace */
+#define JOINS_AGAIN_MS    300                  /* until the next look for a root */
+#define JOINS_BACK_MAX_NS INT64_C(60000000000) /* a look searches the halves of this last time */
+#define JOINS_MARGIN_NS   INT64_C(100000000)   /* a record may have a time before its span's end */
+#define JOINS_BACK_NS     INT64_C(10000000000) /* the assumed age of a trace with unknown begin */
 
 #define JOINS_CUT "not all calls between servers were found"
 
@@ -165,6 +165,8 @@ void joins_hear_settled(struct joins *joins, const json_t *message)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
+/* Returns the time from which on a look that is due searches for halves, since 1970; INT64_MAX: no
+ * look is due. */
 static int64_t joins_look_from(struct joins *joins, int64_t now_ms)
 {
     int64_t from_ns = INT64_MAX;
@@ -200,8 +202,8 @@ static void joins_start_look(struct joins *joins, int64_t now_ms)
         return;
     if (from_ns > now_ns)
         from_ns = now_ns;
-    if (from_ns < now_ns - JOINS_WAIT_MAX * INT64_C(1000000))
-        from_ns = now_ns - JOINS_WAIT_MAX * INT64_C(1000000);
+    if (from_ns < now_ns - JOINS_BACK_MAX_NS)
+        from_ns = now_ns - JOINS_BACK_MAX_NS;
     joins->looked = joins->others;
     joins->others = NULL;
     joins->last_other = &joins->others;
@@ -249,7 +251,8 @@ static void joins_after_look(struct joins *joins, struct joins_trace *trace, int
         joins_ask(joins, trace);
 }
 
-/* True if a trace of this host in JOINS_LOOK may call that trace, or be called by it. */
+/* Returns true if a trace of this host in JOINS_LOOK may be the caller or a callee of that trace.
+ */
 static bool joins_is_awaited(const struct joins *joins, const struct joins_trace *trace)
 {
     const struct known_half *other;
@@ -389,7 +392,7 @@ static bool joins_place(struct joins *joins, struct joins_trace *trace, int64_t 
     return true;
 }
 
-/* A settled trace may settle those that it has called. */
+/* Places all traces that can be placed. A settled trace may settle the traces of its callees. */
 static void joins_place_all(struct joins *joins, int64_t now_ms)
 {
     struct joins_trace *trace;

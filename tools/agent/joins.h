@@ -12,8 +12,8 @@
  *    tells all others the id under which the trace is sent, and sends it.
  *
  * So one host decides about each trace. Each of these waits lasts at most answer-timeout-ms. A
- * trace whose place is not settled then is sent under its own id, and is incomplete. The trace that
- * may have called it is incomplete, too, also if a host tells of that trace later.
+ * trace whose place is not settled then is sent under its own id, and is incomplete. The trace of
+ * its possible caller is incomplete, too, even if a host tells the caller's halves only later.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,7 +31,7 @@ struct joins_calls {
     /* Asks all hosts for a trace, telling them its halves (takes the list); sets the request's
      * id. The trace is not collected yet. */
     void (*want)(void *context, struct request *request, json_t *halves);
-    /* True if all hosts that are connected have answered the want. */
+    /* Returns true if all connected hosts have answered the want. */
     bool (*is_answered)(void *context, const struct request *request);
     /* Tells all hosts where traces are sent; takes the list: see "settled" in cluster.h. */
     void (*settle)(void *context, json_t *settled);

@@ -53,7 +53,7 @@ void judge_free(struct judge *judge);
 
 /*
  * Enters a request that is sent now. hosts: a JSON array of names. timeout_ms: an answer counts as
- * missing if it comes this long after this host's own answer. name: the name of a person's
+ * missing if it arrives this long after this host's own answer. name: the name of a person's
  * request (judge_json()); NULL: a request for alarms. If the request lists the traces of a
  * service, listed() gets the name. Returns false when out of memory, or if too many are open.
  */

@@ -27,7 +27,7 @@ struct late_spans {
     const struct otlp_in *otlp;
     void (*add)(void *context, struct request *request);
     void *context;
-    int64_t begun_ns;   /* the start of this process; spans that came before are lost */
+    int64_t begun_ns;   /* the start of this process; spans that arrived before are lost */
     int64_t next_ms;    /* the time of the next look */
     uint64_t takes;     /* the number of late_spans_take() calls */
     uint64_t collected; /* totals.foreign_fetched before the last call */
@@ -61,7 +61,7 @@ struct late_spans_message {
     struct late_spans *late_spans;
     struct buffer *buffer;
     uint64_t resource, scope; /* numbers of the last resource and scope; 0: none yet */
-    struct otlp_origin_at places;
+    struct otlp_origin_at lengths;
 };
 
 static char *late_spans_put_origin(struct late_spans_message *message,
@@ -72,10 +72,10 @@ static char *late_spans_put_origin(struct late_spans_message *message,
 
     if (is_new)
         end = otlp_resource_begin(message->buffer, origin->resource, origin->schema,
-                                  &message->places);
+                                  &message->lengths);
     if (is_new || origin->scope_number != message->scope)
         end = otlp_scope_begin(message->buffer, end, origin->scope, origin->scope_schema,
-                               &message->places);
+                               &message->lengths);
     message->resource = origin->number;
     message->scope = origin->scope_number;
     return end;
@@ -98,7 +98,7 @@ static void late_spans_put_span(void *context, const struct otlp_origin *origin,
         return;
     }
     at = otlp_put_raw(late_spans_put_origin(message, origin), PB_BYTES(2), span->raw);
-    otlp_origin_end(message->buffer, &message->places, at);
+    otlp_origin_end(message->buffer, &message->lengths, at);
     message->late_spans->agent->totals.foreign_fetched++;
 }
 

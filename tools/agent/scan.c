@@ -249,8 +249,8 @@ static bool scan_map(struct scan *scan, struct error *error)
     return true;
 }
 
-/* Passes over the part if none of the wanted traces has a record there. Returns false if it has to
- * be read: it may also be overwritten soon. */
+/* Passes over the part if none of the wanted traces has a record there. Returns false if the scan
+ * has to read the part: a wanted trace may have a record there, or programs overwrite it soon. */
 static bool scan_skip(const struct scan *scan, struct scan_ring *ring, const struct scan_part *part)
 {
     const struct scan_order *order = scan->order;
@@ -308,7 +308,6 @@ static uint64_t scan_walk(struct scan *scan, struct scan_result *result)
 {
     const struct scan_order *order = scan->order;
     uint64_t place;
-
     int64_t begin_ns;
 
     do {
@@ -327,7 +326,7 @@ static uint64_t scan_walk(struct scan *scan, struct scan_result *result)
 struct scan_held {
     bool is_cut;             /* records before from_ns were lost or not read */
     int64_t from_ns;         /* CLOCK_MONOTONIC: the memory has all records from then on */
-    int64_t damaged_from_ns; /* the same, with the damage; INT64_MIN: nothing is damaged */
+    int64_t damaged_from_ns; /* from_ns of the damaged rings; INT64_MIN: no ring is damaged */
 };
 
 static void scan_cut(struct scan_held *held, int64_t from_ns)
@@ -417,8 +416,9 @@ static void scan_judge_traces(const struct scan *scan, const struct scan_held *h
     }
 }
 
-/* For traces without records here, and for windows. A user whose rings have all that the user has
- * ever recorded does not count: other programs had rings before. */
+/* Sets the result's held_from_ns, which is for windows, and for traces without records here. A user
+ * whose rings still have everything does not count: before its first memory, the user recorded
+ * nothing. */
 static void scan_set_held_from(const struct scan_order *order, const struct scan_held *held,
                                struct scan_result *result)
 {
@@ -467,7 +467,7 @@ static int scan_by_time(const void *left, const void *right)
 
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns ? -1 : 1;
-    return a->at > b->at ? -1 : 1; /* of a ring, the newest record was copied first */
+    return a->at > b->at ? -1 : 1; /* a walk copies the newest record of a ring first */
 }
 
 struct ring_entry scan_entry(const struct scan_records *records, size_t index)

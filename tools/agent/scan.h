@@ -3,8 +3,8 @@
  * traces.
  *
  * A program writes a span's record at the end of the span. So all records of a trace are after the
- * trace's begin. The walk of a ring ends at the place (places.h) of that begin. If a found record
- * has an earlier begin, all walks continue to that begin.
+ * trace's begin. The walk of a ring ends at the newest place (places.h) before that begin. If a
+ * found record has an earlier begin, all walks continue to that begin.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

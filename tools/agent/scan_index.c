@@ -10,6 +10,7 @@ struct scan_parts {
     bool is_used;
     size_t max;
     struct scan_part *newest;
+    struct scan_part *newer; /* than the part that was found last; NULL: none */
 };
 
 struct scan_index {
@@ -56,8 +57,8 @@ void scan_index_free(struct scan_index *index)
     free(index);
 }
 
-/* Removes the parts that are overwritten, and the oldest of too many. Removes all if the ring's end
- * was moved back: other records may come to their positions. */
+/* Removes the overwritten parts, and the oldest parts beyond parts->max. Removes all parts if the
+ * ring's end was moved back: other records may be at their positions soon. */
 static void scan_parts_trim(struct scan_parts *parts, const struct ring_back *back)
 {
     const uint64_t oldest = ring_back_oldest(back);
@@ -68,6 +69,7 @@ static void scan_parts_trim(struct scan_parts *parts, const struct ring_back *ba
             at = &(*at)->older;
     scan_part_free(*at);
     *at = NULL;
+    parts->newer = NULL;
 }
 
 struct scan_parts *scan_index_ring(struct scan_index *index, uint32_t user, uint64_t memory,
@@ -93,17 +95,29 @@ struct scan_parts *scan_index_ring(struct scan_index *index, uint32_t user, uint
     return parts;
 }
 
-const struct scan_part *scan_parts_find(const struct scan_parts *parts, uint64_t at)
+/* Returns the link to the newest part that begins before the position. A scan goes backward: the
+ * search continues where the last one has ended. */
+static struct scan_part **scan_parts_seek(struct scan_parts *parts, uint64_t at)
 {
-    const struct scan_part *part = parts->newest;
+    struct scan_part **link;
 
-    while (part && part->from >= at)
-        part = part->older;
-    return part;
+    if (parts->newer && parts->newer->from < at)
+        parts->newer = NULL;
+    link = parts->newer ? &parts->newer->older : &parts->newest;
+    while (*link && (*link)->from >= at) {
+        parts->newer = *link;
+        link = &parts->newer->older;
+    }
+    return link;
 }
 
-/* Returns true if the two parts, of which `older` ends where `newer` begins, are now the part
- * `into`, one of them. */
+const struct scan_part *scan_parts_find(struct scan_parts *parts, uint64_t at)
+{
+    return *scan_parts_seek(parts, at);
+}
+
+/* Joins two parts into one of them, `into`. filter: the filter of the part that is not `into`.
+ * Returns false if the parts do not touch, or if they exceed BACK_PIECE together. */
 static bool scan_part_join(struct scan_part *into, const struct scan_part *older,
                            const struct scan_part *newer, const struct scan_filter *filter)
 {
@@ -119,12 +133,8 @@ static bool scan_part_join(struct scan_part *into, const struct scan_part *older
 
 void scan_parts_add(struct scan_parts *parts, const struct scan_part *part)
 {
-    struct scan_part **at = &parts->newest, *newer = NULL, *made;
+    struct scan_part **at = scan_parts_seek(parts, part->to), *newer = parts->newer, *made;
 
-    while (*at && (*at)->from >= part->to) {
-        newer = *at;
-        at = &newer->older;
-    }
     if ((newer && scan_part_join(newer, part, newer, &part->filter)) ||
         (*at && scan_part_join(*at, *at, part, &part->filter)))
         return;

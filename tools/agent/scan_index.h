@@ -2,9 +2,9 @@
  * Parts of the rings that earlier scans have read, with the traces that have records there. A scan
  * reads only the parts that may have records of its traces.
  *
- * A part has a filter in place of a list: the filter may have a trace that has no records in the
- * part, but it has each trace that has some. An index takes at most about a 64th of the rings'
- * memory.
+ * The traces of a part are in a filter, not in a list. The filter has each trace with records in
+ * the part. It may also have other traces, which costs time only. An index takes at most about a
+ * 64th of the rings' memory.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -52,13 +52,13 @@ struct scan_parts;
 struct scan_parts *scan_index_ring(struct scan_index *index, uint32_t user, uint64_t memory,
                                    uint32_t cpu, const struct ring_back *back);
 
-/* Removes the rings for which scan_index_ring() was not called since the last call. */
+/* Removes the rings for which scan_index_ring() was not called since the last sweep. */
 void scan_index_sweep(struct scan_index *index);
 
 /* Returns the newest part that begins before the position; NULL: there is none. */
-const struct scan_part *scan_parts_find(const struct scan_parts *parts, uint64_t at);
+const struct scan_part *scan_parts_find(struct scan_parts *parts, uint64_t at);
 
-/* Adds a part, which overlaps no other. Without memory for it, nothing is added. */
+/* Adds a part, which overlaps no other part. Adds nothing when out of memory. */
 void scan_parts_add(struct scan_parts *parts, const struct scan_part *part);
 
 #endif

@@ -79,7 +79,7 @@ static void scan_want(struct scan_making *making, const struct request *request,
 }
 
 /* Returns false when out of memory. */
-static bool scan_want_all(struct scan_making *making)
+static bool scan_order_want_all(struct scan_making *making)
 {
     const struct request *requests = making->source->requests;
     struct scan_order *order = making->order;
@@ -184,7 +184,7 @@ static void scan_add_sample(void *context, const char *payload, size_t length)
     buffer_put(samples, payload, length);
 }
 
-static void scan_add_samples(const struct scan_making *making)
+static void scan_order_add_samples(const struct scan_making *making)
 {
     struct scan_order *order = making->order;
     const int64_t from_ns =
@@ -197,10 +197,10 @@ bool scan_order_make(struct scan_order *order, const struct scan_source *source)
 {
     struct scan_making making = {.order = order, .source = source};
     const bool is_made =
-        scan_list_memories(&making) && scan_want_all(&making) && scan_make_only(&making);
+        scan_list_memories(&making) && scan_order_want_all(&making) && scan_make_only(&making);
 
     if (is_made)
-        scan_add_samples(&making);
+        scan_order_add_samples(&making);
     return is_made;
 }
 

@@ -30,9 +30,9 @@ struct scan_wanted {
      * places were removed; from 0: since the rings' oldest records. */
     uint64_t from, until;
     int64_t sent_from_ns, sent_until_ns; /* the same by times, if a place was removed; 0, 0: not */
-    /* The scan sets this: CLOCK_MONOTONIC, from when on the rings of the users with records of the
-     * trace have all; INT64_MIN: no record was found. Rings of other users count only if max_bytes
-     * was reached. */
+    /* The scan sets this. CLOCK_MONOTONIC: the rings of the users with records of the trace have
+     * all records from then on; INT64_MIN: no record was found. Rings of other users count only if
+     * max_bytes was reached. */
     int64_t held_from_ns;
 };
 
@@ -45,7 +45,7 @@ struct scan_order {
     int64_t begin_ns;      /* CLOCK_MONOTONIC: the begin of the earliest wanted trace, or of the
                             * window; INT64_MIN: not known; INT64_MAX: no trace is wanted */
     bool is_look;          /* only halves of requests in the window: see joins.h */
-    bool is_window;        /* all traces of a time are wanted: */
+    bool is_window;        /* all traces of the time `window` are wanted */
     struct request_window window;
     const struct places *places; /* unchanged during the scan */
     uint64_t place;              /* the ends of the rings */

@@ -5,11 +5,12 @@
 
 size_t scan_queue_room(const struct scan_queue *scan_queue, const struct asker *asker)
 {
+    const size_t max = scan_queue->max + (asker ? 0 : scan_queue->more_for_others);
     size_t traces = 0;
 
     for (const struct request *r = scan_queue->list; r; r = r->next)
         traces += r->asker == asker ? r->count : 0;
-    return scan_queue->max > traces ? scan_queue->max - traces : 0;
+    return max > traces ? max - traces : 0;
 }
 
 size_t scan_queue_add(struct scan_queue *scan_queue, struct request *request)
@@ -125,7 +126,7 @@ struct request *scan_queue_take(struct scan_queue *scan_queue, int64_t now_ms, b
         *end = request;
         end = &request->next;
         scan_queue->traces -= request->count;
-        if (is_last) /* begins again: the window is larger now, and may overlap others */
+        if (is_last) /* the loop begins again: the larger window may overlap earlier requests */
             at = &scan_queue->list;
     }
     return taken;

@@ -11,10 +11,11 @@
 struct scan_queue {
     struct request *list; /* in order of arrival */
     struct request
-        *taken;      /* requests of the current scan; the callers of scan_queue_take() set it */
-    size_t traces;   /* number of traces of the list */
-    size_t max;      /* the most traces of each asker; other hosts and persons are one */
-    int64_t rest_ms; /* as in struct asker: of other hosts and persons */
+        *taken;    /* requests of the current scan; the callers of scan_queue_take() set it */
+    size_t traces; /* number of traces of the list */
+    size_t max;    /* the most traces of each asker; other hosts and persons are one asker */
+    size_t more_for_others; /* other hosts and persons may have this many more than max */
+    int64_t rest_ms;        /* as in struct asker: of other hosts and persons */
 };
 
 /* Returns the number of traces that the asker may add. A reload may have lowered the limit below

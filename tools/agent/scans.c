@@ -83,7 +83,7 @@ static bool scans_allow_window(struct scans *scans)
     return scans->last_allowance > 0;
 }
 
-/* Notes the collected traces and windows. The exporter has got all found spans. */
+/* Notes the collected traces and windows. Before, the exporter was given all found spans. */
 static void scans_note_collected(struct scans *scans)
 {
     struct collected *collected = scans->agent->collected;
@@ -152,7 +152,7 @@ static void scans_try_again(struct scans *scans, const char *problem)
     }
 }
 
-/* Ends the scan. problem: why it failed, or NULL. */
+/* Ends the scan. problem: why the scan failed; NULL: it did not. */
 static void scans_finish(struct scans *scans, const json_t *found, const char *problem)
 {
     const struct found_reach reach = {scans->result.held_from_ns, scans->result.reach_ns};
@@ -174,7 +174,7 @@ static void scans_finish(struct scans *scans, const json_t *found, const char *p
     }
     halves_free(&scans->halves);
     scan_order_free(&scans->order);
-    wants_save(scans->wants);
+    scans->wants->others_changed = true;
     agent_save_collected(scans->agent);
     agent_save(scans->agent);
     agent_step(scans->agent);

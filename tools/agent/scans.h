@@ -25,7 +25,7 @@ void scans_free(struct scans *scans); /* NULL is allowed; waits for a running sc
 int64_t scans_step(struct scans *scans);
 bool scans_is_busy(const struct scans *scans);
 
-/* Gives the rest of the last scan's results to the export before it returns. */
+/* Gives the remaining results of the last scan to the export at once. */
 void scans_hurry(struct scans *scans);
 
 /* At the end of the agent: makes the waiting requests due at once. Windows still keep the pause

@@ -50,7 +50,7 @@ struct found_traces {
     struct found_trace *recent; /* the last trace, because its spans come one after another */
     uint64_t told_max;          /* the most traces in the list */
     struct found_set untold;
-    uint64_t recent_untold; /* same as recent; 0: none */
+    uint64_t recent_untold; /* the lower half of the last id in `untold`; 0: none */
     uint64_t listed;        /* of all spans */
     bool is_starved;
 };
@@ -132,7 +132,7 @@ static bool is_in_time(const struct selection_filter *filter, int64_t time_ns)
            (!filter->until_ns || time_ns < filter->until_ns);
 }
 
-/* True if a filter of this kind fits. */
+/* Returns true if a filter of this kind fits. */
 static bool has_filter(const struct selection *selection, bool is_sent, struct trace_id id,
                        int64_t time_ns)
 {

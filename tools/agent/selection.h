@@ -7,13 +7,12 @@
  *     {"untold": 0, "traces": [{"id": "32 hex digits", "begin": NS, "spans": 3,
  *       "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
  *
- * - untold: the number of traces beyond SELECTION_FOUND_MAX, or beyond the limit of
- * selection_tell_of().
+ * - untold: the number of traces beyond the limit of selection_tell_of().
  * - id: the upper half is 0 if no span has it. begin: of the first span, in ns since 1970.
  * - spans: the number of spans that are sent, or were sent before. have: their ids.
  * - want: the ids of parents that are not among them.
- * - cut: the trace had more than SELECTION_SPANS_MAX spans, or all traces had SELECTION_LISTED_MAX.
- * Then have is incomplete and want is empty.
+ * - cut: the trace had more than SELECTION_SPANS_MAX spans, or all traces had SELECTION_LISTED_MAX
+ *   spans. Then have is incomplete and want is empty.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -45,24 +44,25 @@ void selection_free(struct selection *selection); /* NULL is allowed */
 bool selection_add(struct selection *selection, const struct trace_id *id, int64_t from_ns,
                    int64_t until_ns, const char *why);
 
-/* True if an event of this trace and time is wanted. trace_id_high 0: not known. */
+/* Returns true if an event of this trace and time is wanted. trace_id_high 0: not known. */
 bool selection_wants(const struct selection *selection, uint64_t trace_id_high, uint64_t trace_id,
                      int64_t time_ns);
 
-/* True if the span was sent before. */
+/* Returns true if the span was sent before. */
 bool selection_was_sent(const struct selection *selection, const struct span *span);
 
-/* Returns the reason for the trace, or an empty text. The text lives as long as only. */
+/* Returns the reason for the trace, or an empty text. The text lives as long as the selection. */
 struct text selection_why(const struct selection *selection, uint64_t trace_id_high,
                           uint64_t trace_id);
 
-/* Limits the listed traces to fewer than SELECTION_FOUND_MAX. Call it before the first span. */
+/* Limits the number of listed traces, which is SELECTION_FOUND_MAX at first. Called before the
+ * first span. */
 void selection_tell_of(struct selection *selection, uint64_t traces);
 
 /* Notes a span that is sent, or was sent before. */
 void selection_note(struct selection *selection, const struct span *span);
 
-/* Returns the found spans; NULL when out of memory. Call it once. */
+/* Returns the found spans; NULL when out of memory. Called once. */
 json_t *selection_found(struct selection *selection);
 
 #endif

@@ -13,12 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A program writes a record at most about this long after the record's time: see follow.h. */
 #define ALL_GRACE_NS INT64_C(5000000)
-#define ALL_SAMPLES_NS \
-    INT64_C(10000000000) /* also takes the samples of this time before the start */
+/* The pipeline also gets the samples of this time before the start. */
+#define ALL_SAMPLES_NS INT64_C(10000000000)
 
 struct send_all {
     struct agent *agent;
+    int64_t begun_ns; /* since 1970 */
     struct pipeline pipeline;
     struct follow *follow;
     struct timer look;
@@ -93,9 +95,10 @@ static void all_note_loss(void *context, int64_t begin_ns, int64_t end_ns)
     struct send_all *all = context;
 
     all_lose(all, begin_ns, end_ns);
-    if (!all->has_said_lost)
-        say(BK4070, "events were overwritten before they were read: ring-bytes is too small for "
-                    "ring-poll-ms, or this host is too busy; from now on they are only counted");
+    if (all->has_said_lost || begin_ns < all->begun_ns) /* see all_note_overwritten() */
+        return;
+    say(BK4070, "events were overwritten before they were read: ring-bytes is too small for "
+                "ring-poll-ms, or this host is too busy; from now on they are only counted");
     all->has_said_lost = true;
 }
 
@@ -196,8 +199,9 @@ static const json_t *all_place_of(const json_t *place, const struct held *held)
     return NULL;
 }
 
-/* Returns the bytes of the memory's rings from the place up to now. */
-static uint64_t all_bytes_since(const json_t *place, const struct held *held)
+/* Returns the bytes of the memory's rings from the place up to now, without the newest `kept`
+ * bytes of each ring. */
+static uint64_t all_bytes_since(const json_t *place, const struct held *held, uint64_t kept)
 {
     const json_t *at = all_place_of(place, held);
     uint64_t bytes = 0;
@@ -205,10 +209,8 @@ static uint64_t all_bytes_since(const json_t *place, const struct held *held)
     for (uint32_t cpu = 0; cpu < held->memory.size.cpus; cpu++) {
         const uint64_t end = ring_committed(memory_ring(&held->memory, cpu));
         const uint64_t from = (uint64_t)json_integer_value(json_array_get(at, cpu));
-        const uint64_t size = held->memory.size.event_bytes;
-        const uint64_t since = end > from ? end - from : 0;
 
-        bytes += since < size ? since : size;
+        bytes += end > from + kept ? end - from - kept : 0;
     }
     return bytes;
 }
@@ -220,13 +222,29 @@ static void all_note_skipped(struct send_all *all, const json_t *place, const st
     uint64_t bytes = 0;
 
     for (const struct held *held = first; held; held = held->next)
-        bytes += all_bytes_since(place, held);
+        bytes += all_bytes_since(place, held, 0);
     all->agent->totals.skipped_bytes += bytes;
     all_lose(all, begin_ns, clock_ns() + all->offset_ns);
     say(BK4079,
         "%" PRIu64 " bytes of the rings since %s are skipped, because two agents in a row crashed "
         "while they read them",
         bytes, date_text(begin_ns, 3).text);
+}
+
+/* Counts and logs the bytes that were overwritten since that place, before the reading begins. */
+static void all_note_overwritten(struct send_all *all, const struct held *first)
+{
+    const json_t *place = all->agent->read_on;
+    uint64_t bytes = 0;
+
+    for (const struct held *held = first; held; held = held->next)
+        bytes += all_bytes_since(place, held, held->memory.size.event_bytes - RING_RECORD_MAX);
+    all->agent->totals.skipped_bytes += bytes;
+    if (bytes)
+        say(BK4080,
+            "%" PRIu64 " bytes of the rings were overwritten since %s, before this agent could "
+            "read them: spans there are lost, unless the agent before has sent them",
+            bytes, date_text(number_in(place, "mono_ns") + all->offset_ns, 3).text);
 }
 
 void send_all_memory_came(struct send_all *all, const struct held *held)
@@ -280,7 +298,7 @@ static int64_t all_begin_ns(struct agent *agent)
 
     if (!agent->read_on || (from_ns > 0 && from_ns <= now_ns))
         return agent->read_on ? from_ns : now_ns;
-    all_set_place(&agent->read_on, NULL); /* of an earlier boot */
+    agent_forget_place(agent); /* of an earlier boot */
     return now_ns;
 }
 
@@ -289,11 +307,16 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
     struct send_all *all = calloc(1, sizeof(*all));
     const struct follow_calls calls = {all_take_event, all_note_loss, all};
     json_t *skipped = deaths_skip_place(agent) ? json_incref(agent->read_on) : NULL;
+    bool is_resumed, is_sure;
     int64_t from_ns;
 
     if (skipped)
         agent_forget_place(agent);
     from_ns = all_begin_ns(agent);
+    is_resumed = agent->read_on && agent->read_on == agent->totals.read;
+    is_sure = !is_resumed || json_is_true(json_object_get(agent->read_on, "is_end"));
+    (void)json_object_del(agent->read_on,
+                          "is_end"); /* for the next process, if this one is killed */
     if (!all) {
         json_decref(skipped);
         return error_null(error, "out of memory");
@@ -305,6 +328,8 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
                              .next = json_incref(agent->read_on),
                              .next_given = export_given(agent->export),
                              .look = {.due = all_look, .context = all}};
+    all->begun_ns = clock_ns() + all->offset_ns;
+    all->pipeline.resumed_ns = is_sure ? 0 : all->begun_ns;
     if (export_open_pipeline(agent->export, &all->pipeline, error)) {
         error_set(error, "out of memory");
         all->follow = follow_new(&calls, from_ns, ALL_GRACE_NS, all->offset_ns);
@@ -316,11 +341,13 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
         free(all);
         return NULL;
     }
-    if (agent->read_on && agent->read_on == agent->totals.read)
+    if (is_resumed)
         say(BK4076, "reads the rings on from %s: spans recorded since then may come twice",
             date_text(from_ns + all->offset_ns, 3).text);
     for (const struct held *held = first; held; held = held->next)
         send_all_memory_came(all, held);
+    if (is_resumed)
+        all_note_overwritten(all, first);
     if (skipped)
         all_note_skipped(all, skipped, first);
     json_decref(skipped);
@@ -337,6 +364,7 @@ void send_all_close(struct send_all *all, const struct held *first)
     timer_clear(all->agent->loop, &all->look);
     all_advance(all, follow_look_at_all(all->follow));
     all_set_place(&all->agent->read_on, all_place(all, first));
+    (void)json_object_set_new(all->agent->read_on, "is_end", json_true());
     export_close_pipeline(all->agent->export, &all->pipeline);
     follow_free(all->follow);
     for (unsigned i = 0; i < MARKS; i++)

@@ -1,13 +1,18 @@
 /*
  * send = all: gives every span to the export, through one pipeline in the service's loop. Reads the
- * rings while programs write, and takes the spans of SDKs when they come.
+ * rings while programs write, and takes the spans of SDKs when they arrive.
  *
- * A place is a position in each ring at one time:
+ * A place is the reader's position in each ring at one time:
  *
  *     {"mono_ns": CLOCK_MONOTONIC, "memories": [{"user", "number", "at": [POSITION, ...]}]}
  *
- * A place is settled when all spans from records before the place are (export.h). The totals have
- * the last settled place, and the next process reads on from there.
+ * A place is settled when all spans from records before the place are settled (export.h). The
+ * totals have the last settled place, from which the next process continues to read.
+ *
+ * A process that was killed may have sent records after that place. If they are overwritten by
+ * then, the next process sees a gap in the numbers of events, and cannot know whether they were
+ * sent. It counts them as missing and as unsure: see events_unsure. The place of a process that has
+ * ended in order has "is_end": true, and nothing after it was sent.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -48,8 +53,8 @@ void send_all_set_sampler(struct send_all *all, struct sampler *sampler);
 void send_all_take_span(struct send_all *all, const struct otlp_origin *origin,
                         const struct otlp_span *span);
 
-/* Returns the part of the status: the number of read records, and the time before which all records
- * were read. */
+/* Returns the members of the status' object "rings" that only send = all has: the read records and
+ * bytes, and the time before which all records were read. */
 json_t *send_all_json(struct send_all *all);
 
 #endif

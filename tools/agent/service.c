@@ -108,20 +108,21 @@ static void service_step(void *context)
     struct service *service = context;
     struct agent_parts *parts = &service->parts;
     const int64_t now_ms = clock_ms();
-    int64_t next_ms = now_ms + STEP_MS, scan_ms, judge_ms;
+    int64_t next_ms = now_ms + STEP_MS, late_ms = INT64_MAX, scan_ms, judge_ms;
 
     if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
         judge_note_stall(parts->wants->judge, now_ms - service->stepped_ms);
     service->stepped_ms = now_ms;
     alarms_watch_again(parts->alarms, agent_rings_first(parts->agent_rings));
     if (parts->late_spans)
-        next_ms = late_spans_look(parts->late_spans) < next_ms ? late_spans_look(parts->late_spans)
-                                                               : next_ms;
+        late_ms = late_spans_look(parts->late_spans);
     wants_repeat(parts->wants);
     scan_ms = scans_step(parts->scans);
     judge_ms = wants_judge(parts->wants);
+    next_ms = late_ms < next_ms ? late_ms : next_ms;
     next_ms = scan_ms < next_ms ? scan_ms : next_ms;
     next_ms = judge_ms < next_ms ? judge_ms : next_ms;
+    wants_save(parts->wants);
     service->planned_ms = next_ms > now_ms ? next_ms : now_ms;
     timer_set(parts->agent.loop, &parts->agent.step, service->planned_ms - now_ms);
     if (service->is_stopping)
@@ -328,7 +329,7 @@ static bool service_take(void *context, struct config **given, struct error *err
         (void)service_sample(service, service->frame.config, &ignored);
         return false;
     }
-    agent->scan_queue.max = (size_t)config_integer(config, "fetch-traces");
+    agent_limit_requests(agent);
     if (service->parts.otlp)
         otlp_in_limit(service->parts.otlp, (uint64_t)config_integer(config, "otlp-spans-per-s"));
     return true;
@@ -403,7 +404,7 @@ static bool service_open_parts(struct service *service, struct error *error)
                                       parts->agent.totals.file, &calls, error);
     if (!parts->agent.export)
         return false;
-    json_decref(parts->agent.totals.file); /* after a kill, no run goes on with the file */
+    json_decref(parts->agent.totals.file); /* after a kill, no run continues the file */
     parts->agent.totals.file = NULL;
     error_set(error, "out of memory");
     parts->alarms = alarms_new(&parts->agent, parts->wants);
@@ -478,6 +479,7 @@ static void service_serve(struct service *service)
     agent->totals.read = json_incref(agent->read_on); /* all spans are settled */
     agent_save(agent);
     agent_save_collected(agent);
+    wants_save(parts->wants);
     service->has_failed |= !saver_end();
 }
 

@@ -70,7 +70,8 @@ static void agent_print_own(struct printer *printer, const struct agent_parts *p
                  "Traces that wait for a scan of the rings.", agent->scan_queue.traces);
     print_metric(printer, "blkin_agent_open_traces", "gauge",
                  "Traces that are asked for and not judged yet.", wants_open_count(parts->wants));
-    print_metric(printer, "blkin_agent_hosts", "gauge", "Connected agents, with this one.",
+    print_metric(printer, "blkin_agent_hosts", "gauge",
+                 "Known hosts of the cluster: this one, and others, also if they are away.",
                  json_array_size(hosts));
     if (parts->otlp)
         otlp_in_print(parts->otlp, printer);

@@ -96,7 +96,6 @@ void wants_send(struct wants *wants, struct request *request, const char *name, 
 void wants_send_for_alarms(struct wants *wants, struct request *request)
 {
     const int64_t linger_ms = config_integer(wants->agent->config, "linger-ms");
-
     json_t *message;
 
     if (!agent_sends_all(wants->agent)) {
@@ -154,7 +153,7 @@ static struct request *wants_list_open(struct wants *wants, bool is_fetched, siz
     if (again.request && again.request->count) {
         wants->agent->totals.traces_asked += again.request->count;
         wants->agent->totals.traces_asked_again += again.request->count - again.judged;
-        say(BK4041, "%zu traces were asked for when the service ended: it asks for them again",
+        say(BK4041, "%zu traces were asked for when the last agent ended: this one asks again",
             again.request->count);
         return again.request;
     }
@@ -173,24 +172,25 @@ static void wants_add_unsent(void *context, struct collected_trace *trace)
     (void)request_add(again->request, trace->id, trace->asked_ns, trace->why);
 }
 
-/* Fetches again from the rings of this host. No other host is asked. */
-static void wants_fetch_unsent(struct wants *wants)
+/* Fetches again from the rings of this host. No other host is asked. Returns false if no trace is
+ * unsent. */
+static bool wants_fetch_unsent(struct wants *wants, size_t room)
 {
     struct agent *agent = wants->agent;
-    struct again again = {wants, request_new("", agent->host), 0, false,
-                          scan_queue_room(&agent->scan_queue, NULL)};
+    struct again again = {wants, request_new("", agent->host), 0, false, room};
 
     if (again.request)
         collected_each(agent->collected, wants_add_unsent, &again);
-    if (again.request && again.request->count) {
-        say(BK4044,
-            "the spans of %zu traces were not settled when the service ended: they are sent again, "
-            "and some may come twice",
-            again.request->count);
-        (void)scan_queue_add(&agent->scan_queue, again.request);
-    } else {
+    if (!again.request || !again.request->count) {
         requests_free(again.request);
+        return false;
     }
+    say(BK4044,
+        "the spans of %zu traces were not settled when the service ended: they are sent again, "
+        "and some may come twice",
+        again.request->count);
+    (void)scan_queue_add(&agent->scan_queue, again.request);
+    return true;
 }
 
 /* Traces without collected spans come first, as rings hold the spans only for seconds. For
@@ -199,23 +199,26 @@ static void wants_fetch_unsent(struct wants *wants)
 void wants_repeat(struct wants *wants)
 {
     const struct scan_queue *scan_queue = &wants->agent->scan_queue;
+    const size_t free_room = scan_queue_room(scan_queue, NULL);
+    const size_t room = free_room < scan_queue->max ? free_room : scan_queue->max;
     struct request *request;
+    bool has_unsent;
 
-    if (!wants->asks_again || scan_queue_room(scan_queue, NULL) == 0)
+    if (!wants->asks_again || room == 0)
         return;
-    request = wants_list_open(wants, false, scan_queue_room(scan_queue, NULL));
+    request = wants_list_open(wants, false, room);
     if (request) {
         wants_send(wants, request, NULL, 0);
         return;
     }
-    wants_fetch_unsent(wants);
+    has_unsent = wants_fetch_unsent(wants, free_room);
     request = wants_list_open(wants, true, scan_queue->max);
     if (request) { /* this host's answer comes from the list of collected traces */
         wants_ask_others(wants, request, NULL, 0, NULL);
         wants_answer(wants, request, NULL, NULL, NULL);
         requests_free(request);
     }
-    wants->asks_again = request != NULL;
+    wants->asks_again = request || has_unsent;
 }
 
 /* ---- the file of waiting requests from other hosts ------------------------------------------- */
@@ -231,9 +234,13 @@ static void wants_add_others(const struct wants *wants, json_t *list,
 
 void wants_save(struct wants *wants)
 {
-    json_t *list = json_array();
+    json_t *list;
     size_t length = 0;
 
+    if (!wants->others_changed)
+        return;
+    wants->others_changed = false;
+    list = json_array();
     wants_add_others(wants, list, wants->agent->scan_queue.taken);
     wants_add_others(wants, list, wants->agent->scan_queue.list);
     if (json_array_size(list) || wants->has_saved_others) {
@@ -320,22 +327,21 @@ const char *wants_refuses(const struct wants *wants, const char *host)
 static void wants_widen(struct request *request, int64_t held_ms)
 {
     const int64_t now_ns = clock_ns();
-    const int64_t late_spans_ns = request->came_mono_ns + INT64_C(1000000000);
+    const int64_t later_ns = request->came_mono_ns + INT64_C(1000000000);
 
     request->last_ms += 1000;
     if (held_ms <= 0)
         return;
     request->last_ms += 1000;
-    request->came_mono_ns = late_spans_ns < now_ns ? late_spans_ns : now_ns;
+    request->came_mono_ns = later_ns < now_ns ? later_ns : now_ns;
 }
 
 static void wants_take_request(struct wants *wants, const json_t *message, bool over)
 {
     size_t left;
     struct request *request = request_read(message, wants->agent->scan_queue.max, &left);
-    const char *problem = over ? "other hosts may not want more traces a second of it: its key "
-                                 "cluster-wants-per-s"
-                               : NULL;
+    const char *problem =
+        over ? "accepts no more wants per second: its key cluster-wants-per-s" : NULL;
     const bool is_join =
         json_object_get(json_array_get(json_object_get(message, "traces"), 0), "halves") != NULL;
 
@@ -366,7 +372,7 @@ static void wants_take_request(struct wants *wants, const json_t *message, bool 
     judge_yield(wants->judge, request);
     wants->agent->totals.traces_dropped +=
         left + scan_queue_add(&wants->agent->scan_queue, request);
-    wants_save(wants);
+    wants->others_changed = true;
     agent_step(wants->agent);
 }
 
@@ -408,7 +414,7 @@ static void wants_say_verdict(const struct verdict *verdict)
 
     trace_id_text(verdict->id, text);
     if (verdict->is_complete)
-        say(BK4042, "trace %s is found whole, and goes out: %" PRIu64 " spans of %s (%s)", text,
+        say(BK4042, "trace %s is found whole, and is sent: %" PRIu64 " spans of %s (%s)", text,
             verdict->spans, verdict->hosts, verdict->why);
     else
         say(BK4043, "trace %s is incomplete: %s (%s; %" PRIu64 " spans of %s)", text,

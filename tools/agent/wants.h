@@ -24,6 +24,7 @@ struct wants {
     struct request *earlier; /* collects traces that began before the searched time, by asker */
     bool asks_again;         /* an earlier process may have left open traces */
     bool has_saved_others;   /* others_file is not empty */
+    bool others_changed;     /* others_file does not have the last change: see wants_save() */
     char others_file[4096];
 };
 
@@ -61,7 +62,8 @@ void wants_answer(struct wants *wants, const struct request *requests,
 void wants_found(struct wants *wants, const struct request *requests,
                  const struct found_reach *reach, const json_t *found);
 
-/* Save and load the requests of other hosts that name traces and wait, or are fetched now. */
+/* Save and load the requests of other hosts that name traces and wait, or are fetched now.
+ * wants_save() saves only changed requests. The loop calls it once for all messages of one turn. */
 void wants_save(struct wants *wants);
 void wants_load(struct wants *wants);
 

@@ -16,8 +16,7 @@ struct watched_memory {
     struct ring_reader readers[]; /* one for each CPU */
 };
 
-/* ---- the numbers of alarms --------------------------------------------------------------------
- */
+/* ---- the numbers of alarms ------------------------------------------------------------------- */
 
 /* The most by which an alarm may be later than an alarm with a larger number. */
 #define SEEN_AGAIN_NS UINT64_C(1000000000)

@@ -36,10 +36,13 @@ static char begun_path[PATH_ROOM];
 static bool has_thread;
 static uint64_t given, done; /* numbers of jobs */
 
-/* Used by the saver's thread only: the files without fsync(2), and the time when they get it. */
+/* Used by the saver's thread while it runs a job, and with the lock when none runs: the files
+ * without fsync(2), and the time when they get it. */
 static char unsynced[SAVER_OFTEN_MAX][PATH_ROOM];
 static size_t unsynced_count;
 static int64_t sync_due_ms = CLOCK_NEVER;
+
+#define SYNC_AT_ONCE 0 /* a time in the past */
 
 /* The thread's last failure. The loop logs it: if the thread did, a child forked at that moment
  * would inherit the lock of say(). */
@@ -333,22 +336,47 @@ void saver_write_by(const char *path, char *text, saver_write_fn *write, void *c
     saver_put(path, text, &(struct save){.write = write, .context = context});
 }
 
-bool saver_finish(int64_t limit_ms)
+/* The caller holds the lock. */
+static bool saver_is_idle(void)
 {
-    const int64_t until_ms = clock_ms() + limit_ms;
+    return !first && !begun_ms && sync_due_ms != SYNC_AT_ONCE;
+}
+
+static bool saver_finish_until(int64_t until_ms)
+{
     const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
     LOCK_GUARD(&lock);
 
-    while ((first || begun_ms) &&
+    while (!saver_is_idle() &&
            pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until) == 0)
         continue;
-    return !first && !begun_ms;
+    return saver_is_idle();
+}
+
+bool saver_finish(int64_t limit_ms)
+{
+    return saver_finish_until(clock_ms() + limit_ms);
+}
+
+/* No job runs or waits. Only the loop's thread, which calls this function, gives jobs. */
+static void saver_sync_at_once(void)
+{
+    LOCK_GUARD(&lock);
+
+    if (unsynced_count)
+        sync_due_ms = SYNC_AT_ONCE;
+    (void)pthread_cond_broadcast(&changed);
 }
 
 bool saver_end(void)
 {
-    const bool is_done = saver_finish(SAVER_END_MS);
+    const int64_t until_ms = clock_ms() + SAVER_END_MS;
+    bool is_done = saver_finish_until(until_ms);
 
+    if (is_done) {
+        saver_sync_at_once();
+        is_done = saver_finish_until(until_ms);
+    }
     say_problem();
     if (!is_done)
         say(BK1044, "the disk takes nothing: the last state is not on it");

@@ -25,8 +25,8 @@ bool saver_open(struct loop *loop);
 void saver_write(const char *path, char *text, size_t length);
 
 /* Writes a file that changes often: at once, so that the next process has the text after a kill. A
- * power cut may undo the changes of the last SAVER_SYNC_MS, and those before the process's end:
- * fsync(2) for each costs more than all the rest. A process may have SAVER_OFTEN_MAX such files. */
+ * power cut may undo the changes of the last SAVER_SYNC_MS: fsync(2) for each costs more than all
+ * the rest. A process may have SAVER_OFTEN_MAX such files. */
 #define SAVER_SYNC_MS   1000
 #define SAVER_OFTEN_MAX 4
 void saver_write_often(const char *path, char *text, size_t length);
@@ -57,8 +57,8 @@ void saver_then(struct saver_wait *wait);
 
 /* Waits for all jobs, limit_ms at most. Returns false if jobs are unfinished. */
 bool saver_finish(int64_t limit_ms);
-/* Waits for all jobs at the end of a service, SAVER_END_MS at most. Logs failures and unfinished
- * jobs. Returns false if jobs are unfinished. */
+/* Waits for all jobs at the end of a service, and for fsync(2) of all files, SAVER_END_MS at most.
+ * Logs failures and unfinished jobs. Returns false if jobs are unfinished. */
 #define SAVER_END_MS 30000
 bool saver_end(void);
 

@@ -35,8 +35,8 @@ struct broker_connection {
     struct mosquitto *client;
     pthread_t thread; /* opens the connection */
     int end_fd;       /* an eventfd that the thread writes at its end */
-    /* Set when the thread ends or broker_close() gives up the connection, whichever is first. The
-     * later event frees the connection. */
+    /* Set when the thread ends, or when broker_close() gives up the connection. The one that finds
+     * the flag set frees the connection. */
     atomic_flag has_one_owner;
     char host[256];
     int port, result, cause; /* of the thread; cause: errno */

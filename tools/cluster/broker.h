@@ -25,7 +25,7 @@
 enum broker_event_kind {
     BROKER_CONNECTED, /* connected and subscribed */
     BROKER_AWAY,      /* the connection has failed; text: why */
-    BROKER_MESSAGE,   /* a message came: held_ms, topic, text and length */
+    BROKER_MESSAGE,   /* a message arrived: held_ms, topic, text and length */
     BROKER_ACCEPTED,  /* the broker has accepted the publication `id` */
     BROKER_REFUSED,   /* the broker has refused the publication `id`; text: why */
 };
@@ -47,7 +47,8 @@ struct broker_setup {
     const char *user, *password;                /* NULL: none */
     const char *ca_file, *cert_file, *key_file; /* NULL: the system's CAs; no certificate */
     const char *topics[BROKER_TOPICS];          /* the subscription; NULL after the last topic */
-    const char *will_topic, *will; /* the retained message that the broker sends at the end */
+    /* the retained message that the broker sends when the client is gone */
+    const char *will_topic, *will;
     uint32_t will_expiry_s;
     void (*event)(void *context, const struct broker_event *event); /* must not close the broker */
     void *context;
@@ -60,7 +61,7 @@ struct broker;
 struct broker *broker_open(struct loop *loop, const struct broker_setup *setup,
                            struct error *error);
 
-/* The broker publishes the will. */
+/* Disconnects. Then the broker publishes the will. */
 void broker_close(struct broker *broker); /* NULL is allowed */
 
 /* Returns the id of BROKER_ACCEPTED or BROKER_REFUSED; 0: there is no connection, or no memory.

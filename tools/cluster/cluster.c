@@ -215,7 +215,7 @@ static void seen_turn(struct seen *seen, int64_t now_ms)
     seen->turned_ms = now_ms;
 }
 
-/* Returns whether the text is in the set, and adds the text. When out of memory, returns false. */
+/* Returns true if the text is in the set, and adds the text. When out of memory, returns false. */
 static bool seen_before(struct seen *seen, const char *text, int64_t now_ms)
 {
     seen_turn(seen, now_ms);
@@ -383,8 +383,8 @@ struct cluster *cluster_open(struct loop *loop, const struct config *config, con
     if (!message_is_host(host))
         return error_null(
             error,
-            "host \"%.64s\": expected a name of letters, digits, '.', '-' and '_' for other "
-            "hosts to know this one by",
+            "host \"%.64s\": expected a name of letters, digits, '.', '-' and '_', which is the "
+            "name of this host in the cluster",
             host);
     error_set(error, "out of memory");
     cluster = calloc(1, sizeof(*cluster));

@@ -88,11 +88,11 @@ void cluster_close(struct cluster *cluster); /* NULL is allowed */
 
 /* Publishes a copy of the message, at once or when connected. NULL is allowed for both. Drops a
  * message of a wrong form, a message that is CLUSTER_REPEAT_MS old, and the oldest ones beyond 16
- * MiB. Logs and counts that.
+ * MiB. Logs and counts dropped messages.
  */
 void cluster_send(struct cluster *cluster, const json_t *message);
 
-/* Returns whether the broker is connected, and has not accepted all messages yet. NULL is allowed.
+/* Returns true if the broker is connected, and has not accepted all messages yet. NULL is allowed.
  */
 bool cluster_is_sending(const struct cluster *cluster);
 
@@ -110,9 +110,9 @@ json_t *cluster_away(const struct cluster *cluster);
  * {"url": ..., "state": "connected" | "away", "since": ..., "error": ..., "hosts": cluster_hosts(),
  * "away": ["store-2"], "sent": n, "received": n, "dropped": n, "refused": n, "malformed": n}. away:
  * known hosts without a connection. sent: messages that the broker accepted. dropped: messages that
- * it did not accept in time, or that had a wrong form. refused: by the broker's rules. malformed:
- * messages of a wrong form from other hosts. The caller frees the object; NULL: out of memory, or
- * no cluster.
+ * the broker did not accept in time, or that had a wrong form. refused: messages that the broker's
+ * rules forbid. malformed: messages of a wrong form from other hosts. The caller frees the object;
+ * NULL: out of memory, or no cluster.
  */
 json_t *cluster_json(const struct cluster *cluster);
 

@@ -30,8 +30,9 @@ struct sent {
     char topic[2 * CLUSTER_HOST + 16];
 };
 
-/* A set of recent texts. Contains a text for keep_ms to twice that time, or shorter if more than
- * SEEN_MAX texts come within keep_ms. The owner sets keep_ms; the rest is 0 at first. */
+/* A set of recent texts. Contains a text for keep_ms to twice that time, or for a shorter time if
+ * more than SEEN_MAX texts arrive within keep_ms. The owner sets keep_ms; the other members are 0
+ * at first. */
 struct seen {
     int64_t keep_ms;
     int64_t turned_ms;   /* when `young` was new */
@@ -106,7 +107,7 @@ json_t *hosts_away(const struct cluster *cluster);
 
 /* ---- message.c: the form of each message (cluster.h) that an agent receives or publishes ---- */
 
-/* Returns whether the name has only letters, digits, '.', '-' and '_', and no '-' at the beginning.
+/* Returns true if the name has only letters, digits, '.', '-' and '_', and no '-' at the beginning.
  * The name is shown to users, and is part of a topic. */
 bool message_is_host(const char *name);
 

@@ -23,7 +23,7 @@ struct cluster_host {
     bool is_known; /* has published its state; if not, the entry only has the share of wants */
     bool is_here;
     int64_t state_ms;   /* the time of the last state */
-    int64_t allowance;  /* the rest of the share, in thousandths of wants */
+    int64_t allowance;  /* the remaining share, in thousandths of wants */
     int64_t allowed_ms; /* the time of `allowance` */
 };
 
@@ -179,7 +179,7 @@ static void hosts_take_own(struct cluster *cluster, bool is_here, const char *in
     }
 }
 
-/* Returns whether the host may have missed messages, because the broker has no session of the host.
+/* Returns true if the host may have missed messages, because the broker has no session of the host.
  * A killed broker has lost all sessions: then this host has connected again, too. */
 static bool hosts_may_miss(const struct cluster *cluster, const struct cluster_host *host)
 {
@@ -234,8 +234,8 @@ void hosts_forget(struct cluster *cluster)
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-/* A host may save up the share of SHARE_S, as a scan gives the wants of some seconds at once. One
- * request may exceed the rest of the share. */
+/* A host may save up the share of SHARE_S seconds, because one request has the wants of some
+ * seconds. One request may exceed the remaining share. */
 bool hosts_may_want(struct cluster *cluster, const char *name, size_t count)
 {
     struct cluster_host *host = hosts_get(cluster, name);

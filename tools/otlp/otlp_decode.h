@@ -86,12 +86,12 @@ bool otlp_is_sound(const struct otlp_origin *origin, struct text span);
  * the end. The table owns the endpoints. Returns false if the span is broken, or when out of
  * memory.
  *
- * A span of the scope "blkin" becomes the span that our encoder was given. A span of another scope
- * is mapped as OpenTelemetry's specification maps it to Zipkin (trace/sdk_exporters/zipkin.md and
- * common/mapping-to-non-otlp.md). Attributes of span, scope and resource, the status and dropped
- * counts become tags. Events become annotations. The remote endpoint is the first present attribute
- * of the specification's list. If the span is sound, its bytes follow as the entry SPAN_MESSAGE,
- * for back ends of OTLP.
+ * A span of the scope "blkin" becomes the span that BlkKin's encoder was given. A span of another
+ * scope is mapped as OpenTelemetry's specification maps it to Zipkin (trace/sdk_exporters/zipkin.md
+ * and common/mapping-to-non-otlp.md). Attributes of span, scope and resource, the status and
+ * dropped counts become tags. Events become annotations. The remote endpoint is the first present
+ * attribute of the specification's list. If the span is sound, its bytes follow as the entry
+ * SPAN_MESSAGE, for back ends of OTLP.
  */
 bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *span,
                       struct endpoint_table *endpoints, struct span *whole);

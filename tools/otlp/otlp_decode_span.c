@@ -71,7 +71,7 @@ static const struct {
 
 struct filling {
     struct span *whole;
-    bool is_ours; /* our encoder wrote the span, so the encoder's changes are undone */
+    bool is_ours; /* BlkKin's encoder wrote the span, so the encoder's changes are undone */
     bool is_failed, is_ok;
     bool has_own_error; /* the span has an attribute "error" */
     struct text peer_service;
@@ -111,8 +111,8 @@ static void otlp_decode_take_ranked(struct filling *filling, struct text key, st
         (void)otlp_decode_take_address(&filling->local, "network.local", key, value);
 }
 
-/* Takes an attribute that our encoder derived from the endpoints or flags. Returns false for a tag
- * of the program: also for an address of client or server that differs from the endpoint's. */
+/* Takes an attribute that BlkKin's encoder derived from the endpoints or flags. Returns false for a
+ * tag of the program, which may also be an address that differs from the endpoint's. */
 static bool otlp_decode_take_own(struct filling *filling, struct text key, struct text value)
 {
     const bool is_server = filling->whole->kind == SPAN_SERVER;
@@ -261,7 +261,7 @@ static void otlp_decode_add_scope(struct filling *filling, struct text scope)
         otlp_decode_add_tag(filling, key, value);
 }
 
-/* Returns whether the value is a boolean, or the text of one. */
+/* Returns true if the value is a boolean, or the text "true" or "false". */
 static bool otlp_decode_is_flag(struct text value, bool *is_true)
 {
     struct pb_member field;
@@ -365,8 +365,8 @@ static void otlp_decode_add_event(struct filling *filling, struct text event)
     (void)span_add(filling->whole, SPAN_ANNOTATION, text_of(""), otlp_line_text(&line), time_ns);
 }
 
-/* Writes the rest of a link in the OpenTelemetry collector's form: trace state, attributes as JSON,
- * and the number of dropped attributes. */
+/* Writes what a link has besides its ids, in the OpenTelemetry collector's form: trace state,
+ * attributes as JSON, and the number of dropped attributes. */
 static struct text otlp_decode_link_rest(struct text link, char *text, size_t size)
 {
     struct otlp_line line = {text, size, 0};

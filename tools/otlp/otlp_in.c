@@ -135,7 +135,7 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
     peer->counts.alarms_held_back += !is_given;
 }
 
-/* a step ends after this time, so that other work of the loop can run */
+/* A step ends after this time, so that other work of the loop can run. */
 #define STEP_NS     INT64_C(5000000)
 #define STEP_FIELDS 256
 

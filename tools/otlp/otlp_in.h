@@ -45,7 +45,7 @@ struct otlp_alarm {
 
 typedef void otlp_alarm_fn(void *context, const struct otlp_alarm *alarm);
 
-/* The owner sets alarm and context; the rest is 0. */
+/* The owner sets alarm and context; the other members are 0 at first. */
 struct slow_spans {
     otlp_alarm_fn *alarm;
     void *context;
@@ -100,8 +100,8 @@ void otlp_in_limit(struct otlp_in *in, uint64_t spans_per_s);
  * caller repeats sdk_memory_take() until then. */
 const struct sdk_memory *otlp_in_memory(const struct otlp_in *in);
 
-/* Returns the part of the status: addresses, held spans and the time from which they are complete,
- * rules in force, and all counts. NULL: out of memory. */
+/* Returns the receiver's object for the status: addresses, held spans, the time from which on all
+ * spans are held, the rules in force, and all counts. Returns NULL when out of memory. */
 json_t *otlp_in_json(const struct otlp_in *in);
 
 /* Prints the metrics blkin_agent_otlp_*. */

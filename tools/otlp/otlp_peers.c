@@ -86,7 +86,7 @@ static bool otlp_peer_begin(void *context, struct payer *payer)
     return peer->store != NULL;
 }
 
-/* The spans of the sender are overwritten. */
+/* Frees the sender's store. The held spans of the sender count as overwritten. */
 static void otlp_peer_end(void *context, struct payer *payer)
 {
     struct otlp_peers *peers = context;

@@ -16,20 +16,20 @@
 
 /* The counters, with their help texts for Prometheus. */
 #define OTLP_COUNTS(X)                                                                            \
-    X(requests, "Requests that came.")                                                            \
+    X(requests, "Requests that arrived.")                                                         \
     X(requests_taken, "Requests whose spans were accepted.")                                      \
     X(requests_cut_off, "Requests whose sender went away or took too long.")                      \
-    X(refused_page, "Requests with another path or method, or from a web page.")                  \
+    X(refused_page, "Requests that are not POST /v1/traces, or from a web page.")                 \
     X(refused_type, "Requests that are not protobuf, or compressed by something else than gzip.") \
     X(refused_too_large, "Requests that are too large.")                                          \
     X(refused_broken, "Requests that are not OTLP.") /* spans before the fault were taken */      \
     X(refused_rate, "Requests beyond the limit of spans per second.")                             \
     X(refused_memory, "Requests for which there was no memory.") /* or no share of it */          \
-    X(connections, "Connections that came.")                                                      \
-    X(hung_up, "Connections that were too many or took too long.")                                \
-    X(bytes, "Bytes of requests, as they came over the network.")                                 \
-    X(spans_in, "Spans that came.")                                                               \
-    X(spans_invalid, "Spans that were refused because they have no ids.")                         \
+    X(connections, "Connections of senders.")                                                     \
+    X(hung_up, "Connections closed because they were too many or took too long.")                 \
+    X(bytes, "Bytes of the bodies of requests, before decompression.")                            \
+    X(spans_in, "Spans that arrived.")                                                            \
+    X(spans_invalid, "Spans that were refused because they have no valid ids.")                   \
     X(spans_too_large, "Spans that were refused as too large.")                                   \
     X(spans_no_memory, "Spans that were refused because memory ran out.")                         \
     X(spans_passed_on, "Spans that were sent at once (send = all).")                              \

@@ -28,7 +28,7 @@ enum sound_kind {
 /* In a message of kind `of`, a field with the number of this tag must have exactly this tag. */
 struct sound_field {
     uint8_t of;
-    uint8_t is;     /* the kind of the field */
+    uint8_t kind;   /* the kind of the field */
     uint8_t length; /* of SOUND_BYTES that are not empty; 0: any length */
     uint32_t tag;
 };
@@ -100,20 +100,20 @@ static const struct sound_field *sound_find(enum sound_kind of, uint32_t tag)
 
 static bool sound_check(enum sound_kind kind, struct text message, unsigned depth);
 
-static bool sound_check_field(const struct sound_field *is, const struct pb_member *field,
+static bool sound_check_field(const struct sound_field *known, const struct pb_member *field,
                               unsigned depth)
 {
-    if (is->tag != field->tag)
+    if (known->tag != field->tag)
         return false;
-    switch (is->is) {
+    switch (known->kind) {
     case SOUND_NUMBER:
         return true;
     case SOUND_TEXT:
         return utf8_is_valid(pb_text(field));
     case SOUND_BYTES:
-        return is->length == 0 || field->value == 0 || field->value == is->length;
+        return known->length == 0 || field->value == 0 || field->value == known->length;
     default:
-        return sound_check((enum sound_kind)is->is, pb_text(field), depth + 1);
+        return sound_check((enum sound_kind)known->kind, pb_text(field), depth + 1);
     }
 }
 
@@ -126,9 +126,9 @@ static bool sound_check(enum sound_kind kind, struct text message, unsigned dept
     if (kind == SOUND_ATTRIBUTE && otlp_find(message, OTLP_ATTRIBUTE_KEY).length == 0)
         return false;
     while (is_sound && pb_next(&reader, &field)) {
-        const struct sound_field *is = sound_find(kind, field.tag);
+        const struct sound_field *known = sound_find(kind, field.tag);
 
-        is_sound = !is || sound_check_field(is, &field, depth);
+        is_sound = !known || sound_check_field(known, &field, depth);
     }
     return is_sound && !pb_is_broken(&reader);
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The fields of messages that we read: opentelemetry/proto/{collector/trace,trace,common,
+/* The fields of messages that are read here: opentelemetry/proto/{collector/trace,trace,common,
  * resource}/v1. */
 enum otlp_field {
     OTLP_ANY = 0, /* for otlp_find_field(): any field, such as those of AnyValue */
@@ -100,7 +100,7 @@ static inline bool otlp_find_field(struct text message, enum otlp_field tag,
 
 static inline struct text otlp_find(struct text message, enum otlp_field tag)
 {
-    struct pb_member field = {.bytes = NULL}; /* for gcc, which sees it unset */
+    struct pb_member field = {.bytes = NULL}; /* gcc warns without an initial value */
 
     return otlp_find_field(message, tag, &field) ? pb_text(&field) : (struct text){"", 0};
 }

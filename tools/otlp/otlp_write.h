@@ -43,30 +43,30 @@ struct otlp_origin_at {
 /* Begins the next ScopeSpans of the last ResourceSpans. Returns the address for its spans, each of
  * which is a field 2. */
 static inline char *otlp_scope_begin(const struct buffer *buffer, char *at, struct text scope,
-                                     struct text schema, struct otlp_origin_at *places)
+                                     struct text schema, struct otlp_origin_at *lengths)
 {
-    at = otlp_begin(at, PB_BYTES(2), &places->scope_spans, buffer->data);
+    at = otlp_begin(at, PB_BYTES(2), &lengths->scope_spans, buffer->data);
     return otlp_put_raw(otlp_put_raw(at, PB_BYTES(1), scope), PB_BYTES(3), schema);
 }
 
 /* Begins a ResourceSpans. otlp_scope_begin() must follow. */
 static inline char *otlp_resource_begin(const struct buffer *buffer, struct text resource,
-                                        struct text schema, struct otlp_origin_at *places)
+                                        struct text schema, struct otlp_origin_at *lengths)
 {
     char *at = buffer->data + buffer->length;
 
-    at = otlp_begin(at, PB_BYTES(1), &places->resource_spans, buffer->data);
+    at = otlp_begin(at, PB_BYTES(1), &lengths->resource_spans, buffer->data);
     return otlp_put_raw(otlp_put_raw(at, PB_BYTES(1), resource), PB_BYTES(3), schema);
 }
 
 /* Ends both messages at `at`. More spans or another ScopeSpans may follow; then the caller calls
  * this function again. */
-static inline void otlp_origin_end(struct buffer *buffer, const struct otlp_origin_at *places,
+static inline void otlp_origin_end(struct buffer *buffer, const struct otlp_origin_at *lengths,
                                    const char *at)
 {
     buffer->length = (size_t)(at - buffer->data);
-    otlp_end(buffer->data, places->scope_spans, buffer->length);
-    otlp_end(buffer->data, places->resource_spans, buffer->length);
+    otlp_end(buffer->data, lengths->scope_spans, buffer->length);
+    otlp_end(buffer->data, lengths->resource_spans, buffer->length);
 }
 
 #endif

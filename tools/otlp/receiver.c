@@ -14,10 +14,12 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* The most memory of incomplete bodies. One sender may use half of the rest. */
-#define BODIES_MAX       (UINT64_C(64) << 20)
-#define MESSAGE_BYTES    (8U << 20) /* the largest request after decompression */
-#define CONNECTIONS      256 /* one more closes the longest idle one of the sender with the most */
+/* The most memory of the bodies of all requests. One sender may use half of the memory that the
+ * bodies of the other senders leave. */
+#define BODIES_MAX    (UINT64_C(64) << 20)
+#define MESSAGE_BYTES (8U << 20) /* the largest request after decompression */
+/* The most connections. A further one closes the longest idle one of the sender with the most. */
+#define CONNECTIONS      256
 #define CONNECTION_BYTES 65536 /* memory for the head of a request and a piece of its body */
 #define IDLE_S           120   /* then a connection is closed; SDKs send every 5 s */
 #define TICK_MS          1000
@@ -91,7 +93,7 @@ struct receiver {
     struct cds_list_head waiting; /* requests that wait for the next turn: suspended */
     struct timer turn;
     uint64_t turn_run; /* the number of the current MHD_run() */
-    int64_t turn_ns;   /* when it began */
+    int64_t turn_ns;   /* when the MHD_run() turn_run began */
     bool is_ending;
 };
 
@@ -166,7 +168,8 @@ static char *receiver_status_of(const struct refusal *refusal)
     return text;
 }
 
-/* Returns an ExportTraceServiceResponse that rejects both kinds of spans; NULL: out of memory. */
+/* Returns an ExportTraceServiceResponse with the number of rejected spans. wrong: without ids, or
+ * too large. unstored: for which memory ran out. Returns NULL when out of memory. */
 static char *receiver_response_of(uint64_t wrong, uint64_t unstored)
 {
     static const char of_wrong[] = "spans without a trace id and an id of their own, or too large "

@@ -12,10 +12,10 @@
 /* A resource, or a scope, which holds its resource. */
 struct stored_origin {
     struct stored_origin *resource; /* NULL: this is a resource */
-    uint64_t number;                /* differs for all that were ever stored */
-    uint64_t uses;                  /* by spans; of a resource: by scopes */
-    struct text message, schema;    /* in bytes */
-    struct text service;            /* of a resource; in bytes, too */
+    uint64_t number;             /* unique among all resources and scopes that were ever stored */
+    uint64_t uses;               /* by spans; of a resource: by scopes */
+    struct text message, schema; /* in bytes */
+    struct text service;         /* of a resource; in bytes, too */
     char bytes[];
 };
 
@@ -24,7 +24,7 @@ struct stored_span {
     struct table_link in_table; /* of the spans of one trace, the newest is first */
     struct stored_origin *scope;
     uint64_t trace_id_high, trace_id;
-    uint64_t number; /* in the order in which spans came, from 1 */
+    uint64_t number; /* in the order in which spans arrived, from 1 */
     int64_t start_ns, end_ns;
     int64_t came_ns, ended_ns; /* CLOCK_MONOTONIC */
     size_t length;
@@ -156,7 +156,7 @@ static void store_note_lost(struct sdk_held *held, int64_t came_ns, int64_t ende
     held->ended_ns = store_later(held->ended_ns, ended_ns);
 }
 
-/* span: the oldest */
+/* Removes the oldest span of the store. */
 static void store_forget(struct sdk_store *store, struct stored_span *span)
 {
     store->held.traces -=

@@ -32,16 +32,16 @@ struct sdk_held {
     uint64_t bytes; /* bytes of the memory in use */
     uint64_t traces;
     uint64_t overwritten; /* spans */
-    /* All spans that came after came_ns are held, and all that came and ended after ended_ns. Times
-     * of CLOCK_MONOTONIC: see offset_ns. 0: no span was overwritten yet. */
+    /* All spans that arrived after came_ns are held, and all that arrived and ended after ended_ns.
+     * Times of CLOCK_MONOTONIC: see offset_ns. 0: no span was overwritten yet. */
     int64_t came_ns, ended_ns;
 };
 
 struct sdk_memory {
     uint64_t bytes, used;
     uint64_t came, origins; /* all spans, and resources and scopes, that were ever added */
-    /* The owner sets this before spans are added: their clock less CLOCK_MONOTONIC. The times of
-     * overwritten spans stay right if the host's clock is set. */
+    /* The owner sets this before spans are added: CLOCK_REALTIME less CLOCK_MONOTONIC. The times of
+     * overwritten spans stay correct if the host's clock is set. */
     int64_t offset_ns;
     struct cds_list_head stores;
     struct sdk_held gone; /* overwritten spans of stores that were freed, and their times */
@@ -82,12 +82,12 @@ enum sdk_added sdk_store_add(struct sdk_store *store, const struct otlp_origin *
 struct sdk_held sdk_store_held(const struct sdk_store *store);
 
 /* Gives the spans of a trace, store by store, the newest first. Texts live until the next span is
- * added. call: NULL: only counts them. */
+ * added. call NULL: only counts the spans. */
 void sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *wanted, otlp_span_fn *call,
                      void *context);
 
 /* Gives all spans that were open at any time from from_ns until until_ns, store by store, in the
- * order in which they came. Reads the whole memory once. */
+ * order in which they arrived. Reads the whole memory once. */
 void sdk_memory_copy(const struct sdk_memory *memory, int64_t from_ns, int64_t until_ns,
                      otlp_span_fn *call, void *context);
 

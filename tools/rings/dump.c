@@ -28,7 +28,7 @@
 
 /*
  * A trace folder in the Common Trace Format 1.8, as LTTng would record BlkKin's events.
- * babeltrace2, Trace Compass and our own sink read it.
+ * babeltrace2, Trace Compass and BlkKin's sink read the folder.
  */
 struct ctf {
     const char *path; /* must outlive the struct */
@@ -433,7 +433,7 @@ static int dump_compare(const void *a, const void *b)
                                                      : one->entry.payload > other->entry.payload;
 }
 
-/* Sorts by time. Records at the beginning without a time get the time of the first one that has. */
+/* Sorts by time. Records at the beginning without a time get the first time that a record has. */
 static void dump_sort(struct dump_ring *ring, int64_t now_ns)
 {
     struct ring_clock clock = {.now_ns = now_ns};

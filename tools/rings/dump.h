@@ -26,9 +26,10 @@ struct dump_options {
 /* Contents of the rings: records = events + left_out. */
 struct dump_counts {
     uint64_t records;
-    uint64_t events;                           /* written to the trace */
-    uint64_t left_out;                         /* no valid events: discarded events in the trace */
-    uint64_t overwritten_bytes, damaged_bytes; /* of rings that a missing packet marks */
+    uint64_t events;   /* written to the trace */
+    uint64_t left_out; /* no valid events: the trace counts them as discarded events */
+    /* A missing packet marks each ring with such bytes. */
+    uint64_t overwritten_bytes, damaged_bytes;
     uint64_t not_written; /* records that programs counted because they could not write them */
     unsigned streams;     /* one for each ring that is not empty */
 };

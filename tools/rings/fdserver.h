@@ -1,6 +1,6 @@
 /*
- * A process that stores descriptors of a service, which thus outlive a kill of the service. For its
- * own services, systemd does the same.
+ * A process that stores descriptors of a service, which a kill of the service would close. For the
+ * services that it starts, systemd does the same.
  *
  * The process ends when the service disconnects and no descriptor is stored. The process also ends
  * when no service has connected for ten minutes, or within ten seconds of its start.

@@ -28,8 +28,8 @@ struct follow_counts {
 
 struct follow;
 
-/* from_ns: CLOCK_MONOTONIC, no event will be older. offset_ns: see ring_clock. Returns NULL when
- * out of memory. */
+/* from_ns: CLOCK_MONOTONIC. An event of a span that is older than from_ns - grace_ns gets that time
+ * and an age. offset_ns: see ring_clock. Returns NULL when out of memory. */
 struct follow *follow_new(const struct follow_calls *calls, int64_t from_ns, int64_t grace_ns,
                           int64_t offset_ns);
 void follow_free(struct follow *follow);
@@ -38,12 +38,14 @@ void follow_free(struct follow *follow);
  * must live until follow_drop() or follow_free(). Returns false when out of memory. */
 bool follow_add(struct follow *follow, const struct memory *memory, bool from_now);
 
-/* The position of a CPU's ring before which all events were given; 0 without such a ring. */
+/* Returns the position of a CPU's ring before which all events were given; 0: there is no such
+ * ring. */
 uint64_t follow_position(const struct follow *follow, const struct memory *memory, uint32_t cpu);
 /* Sets this position. Called after follow_add(), before the next look. */
 void follow_begin_at(struct follow *follow, const struct memory *memory, uint32_t cpu, uint64_t at);
 
-/* Gives the rest of all rings without a grace period, and ends the following of this memory. */
+/* Gives all remaining events of all rings, without a grace period. Then stops following this
+ * memory. */
 void follow_drop(struct follow *follow, const struct memory *memory);
 
 /* Gives the events that are due. Returns the time since 1970 up to which all events were given. */

@@ -85,10 +85,10 @@ static bool held_is_active(const struct held *held, int64_t now_ms)
     return now_ms - held->since_ms < HELD_WRITTEN_MS || now_ms - held->given_ms < HELD_GIVEN_MS;
 }
 
-bool held_fill(struct held *list, uint64_t event_bytes)
+bool held_find_busy(struct held *list, uint64_t event_bytes)
 {
     const int64_t now_ms = clock_ms();
-    bool fill = false;
+    bool has_found = false;
 
     for (struct held *held = list; held; held = held->next) {
         if (held->is_left || held->is_busy || held->memory.size.event_bytes >= event_bytes ||
@@ -96,9 +96,9 @@ bool held_fill(struct held *list, uint64_t event_bytes)
             continue;
         held->is_busy = memory_written(&held->memory) - held->begun_written >=
                         held->memory.size.event_bytes / 2;
-        fill |= held->is_busy;
+        has_found |= held->is_busy;
     }
-    return fill;
+    return has_found;
 }
 
 void held_look(struct held *held, int64_t hold_ms)

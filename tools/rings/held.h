@@ -54,8 +54,8 @@ struct held *held_longest_idle(struct held *list);
 /* Marks the memory as RING_LEFT or RING_REPLACED: programs that ask get another one. */
 void held_leave(struct held *held, enum ring_state state);
 
-/* Sets is_left for all memories of each user but the newest, and leaves their states. Left memories
- * are still read to their ends. */
+/* Sets is_left for all memories of each user except the newest one. The states of the memories stay
+ * unchanged. Left memories are still read to their ends. */
 void held_leave_older(struct held *list);
 
 /* Copies the host's slow rules to all memories, where programs read them, if the rules have
@@ -69,8 +69,9 @@ void held_begin(struct held *held);
 void held_look(struct held *held, int64_t hold_ms);
 
 /* Called between two looks, because a fast program fills a first memory in less time. Sets is_busy
- * early for memories that are smaller than the largest ones (event_bytes). Returns true if it has
- * set one. Reads only memories that a program has written to lately, or has got lately. */
-bool held_fill(struct held *list, uint64_t event_bytes);
+ * early for memories that are smaller than the largest ones (event_bytes). Returns true if the
+ * function has set is_busy of a memory. Reads only memories to which a program has written lately,
+ * or which a program has got lately. */
+bool held_find_busy(struct held *list, uint64_t event_bytes);
 
 #endif

@@ -193,8 +193,9 @@ static void holder_make_more(void *context)
         timer_set(holder->loop, &holder->make, 0);
 }
 
-/* Begins to replace a memory. A larger successor must leave the reserve for new users. A smaller
- * one is halved until there is room for it. Returns false if there is no room for a smaller one. */
+/* Begins to replace a memory. A larger successor must leave the reserve for new users. The size of
+ * a smaller successor is halved until there is room. Returns false if there is no room even then.
+ */
 static bool holder_replace(struct holder *holder, const struct held *held, struct memory_size size)
 {
     const bool is_larger = memory_bytes(&size) > held->memory.bytes;
@@ -299,7 +300,7 @@ static void holder_take_over(void *context, int fd, const char *name)
         free(held);
     } else {
         held->is_stored = true;
-        /* programs may have overwritten the head; numbers of 0.9 are times since 1970 */
+        /* programs may have overwritten the head; numbers of version 0.9 are times since 1970 */
         if (held->number < (uint64_t)clock_ns())
             held->memory.created_ns = held->number;
         holder_add(holder, held);
@@ -464,7 +465,7 @@ static void holder_look_often(void *context)
     struct holder *holder = context;
 
     held_refresh_rules(holder->memories, &holder->rules_known);
-    if (held_fill(holder->memories, holder->options.size.event_bytes))
+    if (held_find_busy(holder->memories, holder->options.size.event_bytes))
         holder_resize(holder);
     timer_set(holder->loop, &holder->often, HOLDER_OFTEN_MS);
 }
@@ -551,8 +552,8 @@ void holder_close(struct holder *holder)
     for (struct held *held = holder->memories, *next; held; held = next) {
         next = held->next;
         memory_set_state(&held->memory, RING_LEFT);
-        held->is_stored &=
-            !fdstore_is_systemds(&holder->store); /* so that systemd keeps it for a restart */
+        /* then holder_drop() does not remove the memory from systemd's store */
+        held->is_stored &= !fdstore_is_systemds(&holder->store);
         (void)holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);

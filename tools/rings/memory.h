@@ -71,8 +71,8 @@ int memory_share(const struct memory *memory);
  * false if the socket is full, or the descriptor cannot be made. */
 bool memory_send(const struct memory *memory, int socket);
 
-/* Returns true if a program has a descriptor of memory_share(), or a mapping of it, or if the
- * kernel does not tell. */
+/* Returns true if a program has a descriptor of memory_share(), or has mapped such a descriptor, or
+ * if the kernel does not tell. */
 bool memory_is_shared(const struct memory *memory);
 
 /*
@@ -83,7 +83,7 @@ bool memory_is_shared(const struct memory *memory);
 bool memory_open_known(struct memory *memory, int fd, const struct memory *known,
                        struct error *error);
 
-/* Unmaps and closes the memory. Programs that have it keep it. */
+/* Unmaps and closes the memory in this process. Programs that have the memory can still use it. */
 void memory_close(struct memory *memory);
 
 bool memory_is_of_size(const struct memory *memory, const struct memory_size *size);

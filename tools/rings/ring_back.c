@@ -108,8 +108,8 @@ bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_ent
     if (!from || end <= from)
         return false;
     ring_copy(ring, from, from + length, copy);
-    /* bytes are a record if trailers are before and at their end, and the second has their length
-     */
+    /* bytes are a record if one trailer stands before them and one at their end, and the trailer at
+     * their end has their length */
     for (uint64_t at = 0; at + RING_TRAILER_SIZE <= length; at += 8) {
         memcpy(&trailer, copy + at, sizeof(trailer));
         size = ring_size_by(trailer, from + at);

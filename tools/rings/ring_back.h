@@ -10,8 +10,8 @@
 
 #include "ring_read.h"
 
-/* at: the position of the record's first byte. The entry is valid until the function returns, which
- * returns false to end the walk. */
+/* at: the position of the record's first byte. The entry is valid until the function returns. The
+ * function returns false to end the walk. */
 typedef bool ring_back_fn(void *context, const struct ring_entry *entry, uint64_t at);
 
 /* A walk, which can be continued. */
@@ -20,7 +20,9 @@ struct ring_back {
     uint64_t end;            /* the position at which the walk began */
     uint64_t at;             /* all records from this position to `end` were given */
     uint64_t records, bytes; /* that were read */
-    bool is_ended; /* no older records, they are overwritten or damaged, or `give` ended the walk */
+    /* true: there are no older records, they are overwritten or damaged, or `give` ended the walk
+     */
+    bool is_ended;
     bool is_damaged; /* a program has overwritten a trailer: older records cannot be found */
 };
 
@@ -49,8 +51,8 @@ void ring_walk_piece(struct ring_back *back, struct ring_back_copy *copy, uint64
                      ring_back_fn *give, void *context);
 
 /*
- * Finds one of the oldest records: the ring has all records from its time on. Returns false if
- * nothing was overwritten yet, or if no record is found.
+ * Finds one of the oldest records. The ring has all records from the time of this record on.
+ * Returns false if nothing was overwritten yet, or if no record is found.
  */
 #define RING_OLDEST_BYTES (4 * (size_t)RING_RECORD_MAX)
 bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_entry *entry);

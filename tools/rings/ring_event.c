@@ -259,7 +259,7 @@ enum decoded ring_event(const struct ring_entry *entry, const struct ring_clock 
     }
 }
 
-/* All bits of the mark but those of the version, which is the last byte in the memory. */
+/* All bits of the mark except the version, which is the last byte in memory (little endian). */
 #define RING_MARK_NAME UINT64_C(0x00ffffffffffffff)
 
 enum decoded ring_alarm(const struct ring_entry *entry, struct ring_alarm *alarm)

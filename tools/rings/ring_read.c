@@ -76,24 +76,25 @@ static uint64_t ring_load(const char *at)
     return value;
 }
 
-/* Steps one record back, but not before oldest. */
+/* Steps one record back, but not before `oldest`. *is_record: a record ends at walk->at, also if
+ * the record begins before `oldest`. */
 static bool ring_step_back(struct ring_walk *walk, uint64_t oldest, bool *is_record)
 {
-    char *place;
+    char *trailer_at;
     uint64_t trailer, size;
 
     *is_record = false;
     if (walk->at < oldest + RING_TRAILER_SIZE)
         return false;
-    place = walk->copy + (walk->at - RING_TRAILER_SIZE - walk->from);
-    trailer = ring_load(place);
+    trailer_at = walk->copy + (walk->at - RING_TRAILER_SIZE - walk->from);
+    trailer = ring_load(trailer_at);
     size = ring_size_by(trailer, walk->at - RING_TRAILER_SIZE);
     *is_record = size != 0;
     if (!size || size > walk->at - oldest)
         return false;
     trailer = (trailer & ((UINT64_C(1) << RING_POSITION_SHIFT) - 1)) | (uint64_t)walk->next_size
                                                                            << RING_POSITION_SHIFT;
-    memcpy(place, &trailer, sizeof(trailer));
+    memcpy(trailer_at, &trailer, sizeof(trailer));
     walk->next_size = size;
     walk->at -= size;
     return true;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CGROUP_DEPTH_MAX 8
-#define FOLDERS_MAX      8192 /* searched folders; links of a faked tree may form a cycle */
+#define FOLDERS_MAX      8192 /* searched folders: a limit for huge trees */
 
 enum group_file {
     GROUP_CPU,
@@ -31,7 +31,7 @@ enum group_file {
     GROUP_MEMORY_PRESSURE,
     GROUP_FILES
 };
-_Static_assert(GROUP_FILES <= SLOT_FILES, "an instance has no room for them");
+_Static_assert(GROUP_FILES <= SLOT_FILES, "a slot has room for all files of a group");
 
 /* Folders below sys/fs/cgroup. On a host with both versions, version 2 is in "unified". */
 static const char *const trees[CGROUP_TREES] = {
@@ -111,7 +111,7 @@ static bool cgroup_open(const struct host_reader *host, struct slot *slot)
     return has_any;
 }
 
-/* ---- values: the lines themselves tell the version */
+/* ---- values: the form of the lines tells the version */
 
 static void put_times(struct group_reading *reading)
 {
@@ -173,8 +173,8 @@ static void add_io(struct group_reading *reading, struct text line)
 }
 
 /* Sums all devices. Without any I/O, a file of version 2 is empty: the sums are 0. A file of
- * version 1 then has only "Total 0", as it also has if the kernel does not count: the sums are
- * unknown. */
+ * version 1 has only "Total 0" without any I/O, and also if the kernel does not count: then the
+ * sums are unknown. */
 static void cgroup_put_io(struct group_reading *reading, size_t reads, bool is_v1)
 {
     struct host_reader *const host = reading->host;
@@ -297,7 +297,7 @@ static void add_processes(struct host_reader *host, int folder)
         process_add(host, pids[i], false);
 }
 
-/* Returns whether patterns of units want the name. */
+/* Returns true if patterns of units want the name. */
 static bool is_unit_of(const struct host_reader *host, enum host_kind kind, const char *name)
 {
     return host->period[kind] != 0 && patterns_have(&host->patterns[kind], PATTERN_UNIT) &&
@@ -356,7 +356,7 @@ static size_t depth_of(const struct patterns *patterns)
         const struct pattern *const pattern = &patterns->list[i];
         size_t own = 1;
 
-        if (pattern->takes_away || pattern->kind == PATTERN_PID)
+        if (pattern->excludes || pattern->kind == PATTERN_PID)
             continue;
         for (const char *at = pattern->text; pattern->kind == PATTERN_NAME && *at; at++)
             own += *at == '/';

@@ -32,7 +32,7 @@ static bool put_json(json_t *json)
     return is_well;
 }
 
-/* ---- listing what there is to choose from ---------------------------------------------------- */
+/* ---- the lists ------------------------------------------------------------------------------- */
 
 #define LIST_NAME_COLUMNS 40
 #define BYTES_PER_GIB     (1024.0 * 1024 * 1024)
@@ -204,7 +204,8 @@ static bool host_list_instances(const struct host_config *config, bool is_json, 
     if (is_well && !is_json) {
         print_missing(observer);
         if (host_counts(host).no_room > 0)
-            printf("%" PRIu64 " more found no room here: name some.\n", host_counts(host).no_room);
+            printf("%" PRIu64 " more are not listed: there are too many. Name those you want.\n",
+                   host_counts(host).no_room);
     }
     host_close(host);
     free(observer);

@@ -18,11 +18,11 @@
 struct rule_state {
     bool fits; /* the rule is about this instance */
     bool is_held;
-    bool has_asked; /* has asked the agent since the threshold holds */
+    bool has_asked; /* the agent was asked for this crossing */
     bool is_known;  /* `recorded` has a value */
     double now;
     double recorded;     /* the value of the last recorded sample */
-    uint64_t held_since; /* the time since when the threshold holds, in ns */
+    uint64_t held_since; /* the time from which on the threshold has held, in ns */
     uint64_t asked_at;   /* 0: never */
 };
 
@@ -59,7 +59,7 @@ static bool has_changed(const struct host_rule *rule, const struct rule_state *s
     return by > (rule->is_relative ? fabs(state->recorded) * rule->amount / 100 : rule->amount);
 }
 
-/* Returns whether the threshold has held for the rule's time. An unknown value holds no
+/* Returns true if the threshold has held for the rule's time. An unknown value holds no
  * threshold. */
 static bool holds(const struct host_rule *rule, struct rule_state *state, bool is_known,
                   const struct instance *instance, const struct host_sample *sample)
@@ -165,8 +165,8 @@ static bool is_due(const struct filter_verdict *verdict, const struct instance *
            is_over(instance->recorded_at, QUIET_PERIOD_NS, sample);
 }
 
-/* Writes the reason. A name may have any bytes, so replaces those that do not belong into a
- * line. */
+/* Asks the agent, with the reason. A name of an instance may have any bytes: replaces those that
+ * are not printable ASCII. */
 static void filter_ask(const struct host_filter *filter, size_t i, const struct instance *instance,
                        const struct host_sample *sample)
 {
@@ -183,7 +183,7 @@ static void filter_ask(const struct host_filter *filter, size_t i, const struct 
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
-/* Returns whether the rule is about the sample's instance. */
+/* Returns true if the rule is about the sample's instance. */
 static bool fits(const struct host_rule *rule, const struct host_sample *sample)
 {
     char patterns[HOST_NAME_BYTES], *rest = NULL;
@@ -453,7 +453,7 @@ static bool read_amount(struct rule_reading *reading, const char *after)
             return true;
     }
     return rule_refuse(reading, "%s: expected a number%s%s%s, got \"%s\"", after,
-                       *spelled ? ", as it is or with " : "", spelled,
+                       *spelled ? ", without a unit or with " : "", spelled,
                        rule->verb == HOST_CHANGED && *unit != '%' ? ", or with %" : "",
                        reading->word);
 }
@@ -503,7 +503,7 @@ static bool read_rule(struct rule_reading *reading)
                            host_definition(rule->kind)->name);
     if (rule->verb != HOST_EVERY && !rule->view) {
         list_views(host_definition(rule->kind)->name, list, sizeof(list));
-        return rule_refuse(reading, "%s: expected a view after it: one of %s", verbs[rule->verb],
+        return rule_refuse(reading, "%s: expected a view before it: one of %s", verbs[rule->verb],
                            list);
     }
     if (rule->verb == HOST_EVERY ? !next_duration(reading, "every", &every_ms)
@@ -517,7 +517,8 @@ static bool read_rule(struct rule_reading *reading)
     rule->for_ns = (uint64_t)for_ms * NS_PER_MS;
     return reading->word[0] == '\0' ||
            rule_refuse(reading, "expected %s, got \"%s\"",
-                       is_threshold ? "nothing, \"for 1s\" or \"keep 10s\"" : "its end",
+                       is_threshold ? "\"for 1s\", \"keep 10s\" or the rule's end"
+                                    : "the rule's end",
                        reading->word);
 }
 

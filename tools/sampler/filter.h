@@ -6,8 +6,10 @@
  *   - `every` limits the rate of samples,
  *   - `changed` and thresholds select samples; one matching rule is enough. The sample before a
  *     selected one passes, too, so that rates cover only the time of the change,
- *   - one sample a minute passes in any case, so that readers can tell a quiet host from a dead
- * one. Counters are cumulative, so a sample that is held back costs resolution, but no count.
+ *   - a sample passes if none has passed for a minute, unless `every` is longer. So readers can
+ *     tell a quiet host from a dead host.
+ *
+ * Counters are cumulative, so a sample that is held back costs resolution, but no count.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,8 +30,8 @@
  *     disk.busy(vd*) > 90% for 2s       samples while the view is above (<: below), and has been so
  *     disk.busy > 95% for 1s keep 10s   asks the agent to keep its last seconds; filters nothing
  *
- * A rule begins with a group, or a view of a group (hosts/host_view.h). Patterns of instances may
- * follow in parentheses, as of glob(7).
+ * A rule begins with a group, or a view of a group (hosts/host_view.h). Patterns of instances as in
+ * glob(7) may follow in parentheses.
  */
 #define HOST_RULES_MAX  32
 #define HOST_RULE_BYTES 160 /* the text of a rule with its \0 */

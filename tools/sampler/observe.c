@@ -183,7 +183,7 @@ static void page_print_metrics(struct printer *to, const struct host_page *page,
         struct series series = series_of(metric->name, "", metric->unit);
 
         series.is_counter = metric->is_counter;
-        series.help = "As the kernel has it.";
+        series.help = "The kernel's value.";
         page_print_series(to, page, kind, &series, NULL, i);
     }
 }

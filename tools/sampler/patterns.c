@@ -25,11 +25,11 @@ static bool read_pattern(struct pattern *pattern, enum host_kind kind, const cha
     const char *const name = host_definition(kind)->name;
 
     if (*text == '!') {
-        pattern->takes_away = true;
+        pattern->excludes = true;
         text++;
     }
     if (*text == '\0')
-        return error_set(error, "%s: expected names with commas between, got an empty one", name);
+        return error_set(error, "%s: expected names separated by commas, got an empty name", name);
     if (kind == HOST_CPU && strcmp(text, "each") != 0)
         return error_set(error, "cpu: expected \"each\" or nothing, got \"%s\"", text);
     if (kind == HOST_PROCESS && strncmp(text, "pid:", strlen("pid:")) == 0)
@@ -90,7 +90,7 @@ void patterns_free(struct patterns *patterns)
 bool patterns_have(const struct patterns *patterns, enum pattern_kind kind)
 {
     for (size_t i = 0; i < patterns->count; i++)
-        if (patterns->list[i].kind == kind && !patterns->list[i].takes_away)
+        if (patterns->list[i].kind == kind && !patterns->list[i].excludes)
             return true;
     return false;
 }
@@ -98,18 +98,18 @@ bool patterns_have(const struct patterns *patterns, enum pattern_kind kind)
 bool patterns_match(const struct patterns *patterns, enum pattern_kind kind, const char *name,
                     int flags)
 {
-    bool only_takes_away = true;
+    bool only_excludes = true;
     bool is_wanted = false;
 
     for (size_t i = 0; i < patterns->count; i++) {
         const struct pattern *const pattern = &patterns->list[i];
 
-        only_takes_away = only_takes_away && pattern->takes_away;
+        only_excludes = only_excludes && pattern->excludes;
         if (pattern->kind != kind || fnmatch(pattern->text, name, flags) != 0)
             continue;
-        if (pattern->takes_away)
+        if (pattern->excludes)
             return false;
         is_wanted = true;
     }
-    return is_wanted || only_takes_away;
+    return is_wanted || only_excludes;
 }

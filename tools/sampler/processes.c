@@ -1,9 +1,9 @@
 /*
- * Processes by name, number or unit. Open files of /proc/PID stay with their process, even when the
- * kernel gives its number to another.
+ * Processes by name, number or unit. An open file of /proc/PID stays with its process, even when
+ * the kernel gives the number of the process to another process.
  *
- * The search for processes is the most expensive part. The search lists all of /proc. It reads only
- * the names of new processes, and in turn the names of a share of the known processes.
+ * The search for processes is the most expensive part of a sample. The search lists all of /proc.
+ * It reads the names of new processes only, and the names of one in TURNS of the known processes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,11 +15,11 @@
 
 enum { PID_STAT, PID_IO, PID_FD };
 
-#define LOOKS     3  /* looks at a new process, which may change its name after its start */
-#define TURNS     16 /* later, each search looks at one of 16 processes, as a name may change */
+#define LOOKS     3  /* searches that read a new process' name, which may change after the start */
+#define TURNS     16 /* later, each search reads the name of one in 16 processes */
 #define FD_NS     NS_PER_S
 #define FD_SHARE  1000 /* counting descriptors takes at most 1/1000 of the time */
-#define COMM_ROOM 64   /* names of kernel threads are longer than 15 */
+#define COMM_ROOM 64   /* the name of a kernel thread may be longer than 15 bytes */
 
 /* ---- /proc/PID/stat: number (name) state ...; the name may have any bytes */
 
@@ -256,7 +256,7 @@ void processes_find(struct host_reader *host)
     if (host->period[HOST_PROCESS] == 0)
         return;
     for (size_t i = 0; i < patterns->count; i++)
-        if (patterns->list[i].kind == PATTERN_PID && !patterns->list[i].takes_away)
+        if (patterns->list[i].kind == PATTERN_PID && !patterns->list[i].excludes)
             process_add(host, patterns->list[i].pid, false);
     if (!patterns_have(patterns, PATTERN_NAME))
         return;

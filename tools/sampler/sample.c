@@ -14,8 +14,8 @@
 /* ---- the groups and their metrics */
 
 #define GROUP(group)                       static const struct host_metric group[] = {
-#define COUNTER(place, name, unit, source) [place] = {name, unit, true, source},
-#define GAUGE(place, name, unit, source)   [place] = {name, unit, false, source},
+#define COUNTER(index, name, unit, source) [index] = {name, unit, true, source},
+#define GAUGE(index, name, unit, source)   [index] = {name, unit, false, source},
 #define END \
     }       \
     ;
@@ -66,11 +66,11 @@ int host_metric_find(enum host_kind kind, uint64_t present, const char *name, si
     return -1;
 }
 
-/* ---- how they are read */
+/* ---- the readers of the groups */
 
-#define FIND_NS      (10 * NS_PER_S)
-#define FIND_SOON_NS NS_PER_S /* after an instance has ended */
-#define FIND_SHARE   1000     /* a search takes at most 1/1000 of the time */
+#define FIND_NS      (10 * NS_PER_S) /* the time between two searches for instances */
+#define FIND_SOON_NS NS_PER_S        /* after an instance has ended */
+#define FIND_SHARE   1000            /* a search takes at most 1/1000 of the time */
 
 typedef void read_fn(struct group_reading *reading);
 
@@ -85,8 +85,8 @@ static const struct {
     [HOST_DISK] = {read_disks, 256},
     [HOST_NETWORK] = {read_networks, 256},
     [HOST_TCP] = {read_tcp, 1},
-    [HOST_PROCESS] = {read_processes,
-                      128}, /* three open files each, and nine for a group, of 1024 */
+    /* a process has 3 open files, and a group 9: together fewer than 1024 */
+    [HOST_PROCESS] = {read_processes, 128},
     [HOST_CGROUP] = {read_cgroups, 56},
 };
 
@@ -446,7 +446,8 @@ static void find_instances(struct host_reader *host, uint64_t now)
     host->find_soonest = now + larger(took * FIND_SHARE, FIND_SOON_NS);
 }
 
-static bool takes_its_turn(struct host_reader *host, enum host_kind kind, uint64_t now)
+/* Returns true if the kind is due, and sets the time of its next sample. */
+static bool take_turn(struct host_reader *host, enum host_kind kind, uint64_t now)
 {
     const uint64_t period = host->period[kind];
     uint64_t late;
@@ -459,6 +460,7 @@ static bool takes_its_turn(struct host_reader *host, enum host_kind kind, uint64
     return true;
 }
 
+/* is_due: reads only the kinds that are due at `now`; false: reads all wanted kinds. */
 static void sample_kinds(struct host_reader *host, uint64_t now, bool is_due,
                          host_sampled_fn *sampled, void *context)
 {
@@ -466,7 +468,7 @@ static void sample_kinds(struct host_reader *host, uint64_t now, bool is_due,
     if (host->tick == 1)
         find_instances(host, now_ns());
     for (int kind = 0; kind < HOST_KINDS; kind++)
-        if (host->period[kind] != 0 && (!is_due || takes_its_turn(host, (enum host_kind)kind, now)))
+        if (host->period[kind] != 0 && (!is_due || take_turn(host, (enum host_kind)kind, now)))
             kinds[kind].read(&(struct group_reading){.host = host,
                                                      .kind = (enum host_kind)kind,
                                                      .sampled = sampled,

@@ -67,8 +67,8 @@ int host_metric_find(enum host_kind kind, uint64_t present, const char *name, si
 
 /* The index of each value in its group: CPU_USER, ... */
 #define GROUP(group)                       enum {
-#define COUNTER(place, name, unit, source) place,
-#define GAUGE(place, name, unit, source)   place,
+#define COUNTER(index, name, unit, source) index,
+#define GAUGE(index, name, unit, source)   index,
 #define END \
     }       \
     ;
@@ -89,7 +89,7 @@ int host_metric_find(enum host_kind kind, uint64_t present, const char *name, si
 struct host_wanted {
     uint32_t period_ms; /* 0: not sampled */
     /*
-     * Patterns as of glob(7), separated by commas; a pattern after ! excludes names.
+     * Patterns as in glob(7), separated by commas; a pattern after ! excludes names.
      *   cpu      "": all CPUs together; "each": also cpu0, cpu1, ...
      *   disk     disks and partitions; NULL or "": those with any operation
      *   network  interfaces; NULL or "": all

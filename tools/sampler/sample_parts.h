@@ -48,7 +48,7 @@ static inline bool line_word(struct text *line, struct text *word)
     return length > 0;
 }
 
-/* Removes the line's next numbers, at most `most`. Most of the time of a sample is spent here. */
+/* Removes the line's next numbers, at most `most`. This function takes most of a sample's time. */
 static inline size_t line_numbers(struct text *line, uint64_t *numbers, size_t most)
 {
     const char *at = line->data;
@@ -88,9 +88,9 @@ enum pattern_kind { PATTERN_NAME, PATTERN_PID, PATTERN_UNIT };
 
 struct pattern {
     enum pattern_kind kind;
-    bool takes_away;
+    bool excludes;
     uint32_t pid;
-    char *text; /* a pattern of names or units, as of glob(7) */
+    char *text; /* a pattern of names or units, as in glob(7) */
 };
 
 struct patterns {
@@ -105,7 +105,7 @@ void patterns_free(struct patterns *patterns);
 
 bool patterns_have(const struct patterns *patterns, enum pattern_kind kind);
 
-/* Returns whether patterns of this kind want the name. If all patterns exclude names, every other
+/* Returns true if patterns of this kind want the name. If all patterns exclude names, every other
  * name is wanted. flags: FNM_... of fnmatch(3) */
 bool patterns_match(const struct patterns *patterns, enum pattern_kind kind, const char *name,
                     int flags);
@@ -154,8 +154,8 @@ struct slot {
     char name[HOST_NAME_BYTES];
 };
 
-/* The processes of one listing of /proc, in its order: pid << 2 | the number of listings with
- * this pid. */
+/* The processes of one listing of /proc, in the order of the listing: pid << 2 | the number of
+ * listings with this pid, at most 3. */
 struct pids {
     size_t count;
     uint32_t list[PIDS_MAX];
@@ -203,8 +203,9 @@ struct group_reading {
     void *context;
 };
 
-/* Returns the instance's slot, an old or a new one. NULL: not wanted, no room, or a second line
- * of the same name. */
+/* Returns the instance's slot, an old or a new one. matters: if the configuration names no
+ * instances, only an instance that matters gets a new slot. NULL: not wanted, no room, or a second
+ * line of the same name. */
 struct slot *slot_find(struct group_reading *reading, struct text name, bool matters);
 /* Returns the only slot of a group without instances. */
 struct slot *slot_single(struct group_reading *reading);
@@ -233,7 +234,7 @@ static inline void reading_put(struct group_reading *reading, size_t i, uint64_t
 /* Passes the collected values to the callback, and empties the collection. */
 void reading_emit(struct group_reading *reading, const struct slot *slot);
 
-/* Begins to read a file of the host. Returns false without the file. */
+/* Begins to read a file of the host. Returns false if there is no such file. */
 bool host_file_begin(struct host_reader *host, enum host_file file);
 /* Counts the errors of the file that was read. Returns false if the read failed. */
 bool host_file_end(struct host_reader *host);

@@ -17,7 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define SAMPLER_WHY_BYTES 201
+#define SAMPLER_WHY_BYTES 201 /* the agent's limit for a reason, and \0 */
 /* An event has the names of its values if it is the first of an instance, if the names have
  * changed, and after NAMES_NS. Readers that start in the middle of a trace need them. */
 #define NAMES_NS UINT64_C(5000000000)
@@ -143,8 +143,9 @@ static bool memory_add(struct sample_memory *memory, int64_t monotonic_ns, const
 
 #define SAMPLER_PROVIDER "libblkin-lttng.so.1"
 
-/* The command contains libblkin, which looks for the provider beside its own file. Names the
- * provider beside the command, or the installed one; else ld.so finds it. */
+/* The command contains libblkin, which looks for the provider beside its own file. So this function
+ * names the provider beside the command, or the installed one. If neither exists, ld.so searches
+ * the provider. */
 void sampler_prepare(void)
 {
     char path[PATH_MAX + sizeof("/../lib/" SAMPLER_PROVIDER)];
@@ -493,7 +494,7 @@ bool sampler_take(struct sampler **sampler, struct loop *loop, const struct samp
 /* ---- samples and counters -------------------------------------------------------------------- */
 
 uint64_t sampler_read(struct sampler *sampler, uint64_t number, int64_t from_ns,
-                      memory_take_fn *take, void *context)
+                      sampler_take_fn *take, void *context)
 {
     if (!sampler)
         return number;

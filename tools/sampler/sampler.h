@@ -33,22 +33,25 @@ typedef bool sampler_keep_fn(void *context, int64_t last_ms, const char *why, st
  * off. */
 void sampler_prepare(void);
 
-/* Takes over a configuration: starts, changes or ends the sampling. *sampler is NULL at first.
- * Returns false with error set, and changes nothing. */
 struct sampler_wanted {
     const struct config *config;
     sampler_keep_fn *keep;
     void *context;
 };
+
+/* Takes over a configuration: starts, changes or ends the sampling. *sampler is NULL at first. On
+ * failure, returns false with error set, and changes nothing. */
 bool sampler_take(struct sampler **sampler, struct loop *loop, const struct sampler_wanted *wanted,
                   struct error *error);
 void sampler_close(struct sampler *sampler);
 
+/* payload: of a blkin:metric event; valid during the call. */
+typedef void sampler_take_fn(void *context, const char *payload, size_t length);
+
 /* Calls take() for each sample in memory from this number and this time (CLOCK_MONOTONIC) on, in
- * order. The payload of a blkin:metric event is valid during the call. Returns the next number. */
-typedef void memory_take_fn(void *context, const char *payload, size_t length);
+ * order. Returns the next number. */
 uint64_t sampler_read(struct sampler *sampler, uint64_t number, int64_t from_ns,
-                      memory_take_fn *take, void *context);
+                      sampler_take_fn *take, void *context);
 
 /* Write the counters for the service's status, and all samples for its page. */
 json_t *sampler_json(struct sampler *sampler);
@@ -58,7 +61,7 @@ void sampler_print(struct sampler *sampler, struct printer *page);
  * or both ("100ms", "vd*,nvme*", "100ms vd*"), or "off" */
 
 /* Returns false with error set if the text is malformed for this key. Accepts any text for a key
- * of others. main() gives this function to keys_set_sampler_check(). */
+ * that is not the sampler's. main() gives this function to keys_set_sampler_check(). */
 bool host_settings_check(const char *key, const char *text, struct error *error);
 
 /* Sets the defaults and the configured values. `host` points to texts of the configuration.

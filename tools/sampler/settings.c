@@ -25,7 +25,7 @@ static void key_of(enum host_kind kind, char key[SETTING_WORD_MAX])
         *c = *c == '_' ? '-' : *c;
 }
 
-/* Returns whether a malformed word was meant as a period: "10 s", "10sec". "7z" is a name. */
+/* Returns true if the word is a period, or was meant as one: "10 s", "10sec". "7z" is a name. */
 static bool looks_like_period(const char *word)
 {
     static const char *const units[] = {"", "us", "ms", "s", "sec", "m", "min", "h", "Hz", NULL};
@@ -48,8 +48,8 @@ static bool settings_refuse(enum host_kind kind, const char *text, struct error 
         host_definition(kind)->has_instances ? ", and names of instances" : "", text);
 }
 
-/* Changes only the parts that the text has. Names point into the text. Returns false with error
- * set. */
+/* Sets the period, the names or both, as the text has them. The names point into the text. Returns
+ * false with error set. */
 static bool read_setting(enum host_kind kind, const char *text, struct host_wanted *wanted,
                          struct error *error)
 {
@@ -116,7 +116,7 @@ bool host_settings_read(const struct config *config, struct host_config *host, s
     return true;
 }
 
-/* ---- a span waits for its host's next samples: is tail sampling's wait longer? --------------- */
+/* ---- the time that a span waits for samples, and the wait of tail sampling ------------------- */
 
 /* Returns the slowest group for which spans wait; 0: none. */
 static uint32_t longest_period_ms(const struct host_config *host, enum host_kind *slowest)
@@ -141,14 +141,14 @@ bool host_wait_is_short_enough(const struct config *service, const struct config
     struct params params;
     struct error ignored;
     enum host_kind slowest = HOST_KINDS;
-    bool is = true;
+    bool is_enough = true;
 
     if (config_sink_params(service, &params, &ignored) && params.tail_sampling &&
         params.host_min_ms >= 0 && host_settings_read(host, &wanted, &ignored)) {
         const int64_t needed_ms = (int64_t)PERIODS * longest_period_ms(&wanted, &slowest);
 
-        is = params.tail_wait_ms >= needed_ms;
-        if (!is)
+        is_enough = params.tail_wait_ms >= needed_ms;
+        if (!is_enough)
             error_set(why,
                       "tail-wait-ms = %" PRId64 " is too short: a span can wait %" PRId64
                       " ms for its host's tags (%s is sampled every %" PRId64
@@ -156,5 +156,5 @@ bool host_wait_is_short_enough(const struct config *service, const struct config
                       params.tail_wait_ms, needed_ms, host_definition(slowest)->name,
                       needed_ms / PERIODS);
     }
-    return is;
+    return is_enough;
 }

@@ -257,7 +257,7 @@ static const struct field tcp_fields[] = {
     FIELD("InErrs", TCP_RECEIVE_ERRORS, 1), FIELD("OutRsts", TCP_RESETS_SENT, 1),
 };
 
-/* The columns of both lines. */
+/* Reads the values of the known names. Both lines have the same columns. */
 static void read_tcp_lines(struct group_reading *reading, struct text names, struct text values)
 {
     struct text name, word;

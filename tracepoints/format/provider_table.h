@@ -26,8 +26,8 @@ struct blkin_annotation;
 typedef void blkin_record_fn(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                              const struct blkin_annotation *annotation);
 
-/* A tracepoint of the original API. *enabled is not 0 while a session records the event; LTTng's
- * thread may change the word at any time. Callers call record() only while it is not 0. */
+/* A tracepoint of the original API. The word *enabled is not 0 while a session records the event;
+ * LTTng's thread may change it at any time. Callers call record() only while the word is not 0. */
 struct blkin_tracepoint {
     const int *enabled;
     blkin_record_fn *record;

@@ -39,8 +39,8 @@ static inline __attribute__((always_inline)) char *blkin_put_bytes(char *at, con
     return at + length;
 }
 
-/* The same, but a shorter text is copied as BLKIN_BLOCK bytes. Source and target must have that
- * many. */
+/* Works like blkin_put_bytes(), but copies at least BLKIN_BLOCK bytes, in one move. Source and
+ * target must have that many bytes. */
 #define BLKIN_BLOCK 32
 
 static inline __attribute__((always_inline)) char *blkin_put_block(char *at, const void *bytes,

@@ -46,8 +46,8 @@ static inline uint64_t blkin_step_id(uint64_t id, uint64_t number)
     return step_id ? step_id : 1; /* 0 is no id */
 }
 
-/* Sets *number to that of `id` minus that of from_id, modulo 2^20. Returns false if they belong to
- * different spans. */
+/* Sets *number to the number of `id` minus the number of from_id, modulo 2^20. Returns false if the
+ * two ids belong to different spans. */
 static inline bool blkin_step_number(uint64_t from_id, uint64_t id, uint64_t *number)
 {
     const uint64_t distance = blkin_counter_of_id(id) - blkin_counter_of_id(from_id);

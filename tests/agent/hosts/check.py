@@ -43,11 +43,11 @@ class Trace:
         self.spans = collections.Counter()
         self.arrived = {}  # id -> ns since 1970
         self.tags = []  # of spans with "incomplete"
-        self.kept = False  # whether a span has the reason
+        self.kept = False  # True: a span has the tag with the reason
 
 
 class Collected:
-    """The collector's file, which is read on from the last position."""
+    """The collector's file. Each read() continues at the last position."""
 
     def __init__(self, path):
         self.file = open(path, encoding="utf-8")
@@ -74,7 +74,7 @@ def share(values, part):
 
 
 def is_late(request, trace, linger):
-    """Returns whether the missing spans were recorded after the other spans were requested."""
+    """Returns True if the missing spans were recorded after the other spans were requested."""
     first = min(at for host, at in request.ended.items() if at and host <= request.where)
     return all(request.ended[host] > first + linger * 1e9 for host, ids in request.ids.items()
                if not set(ids) <= set(trace.spans))

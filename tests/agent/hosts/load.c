@@ -43,7 +43,7 @@ struct load_made {
     uint64_t k;
     uint64_t trace_id; /* the lower half; the upper is TRACE_HIGH + seed */
     uint64_t ids[LOAD_SPANS];
-    int64_t ended;  /* the first span's end in ns since 1970; 0: the span is open */
+    int64_t ended;  /* the end of the first span in ns since 1970; 0: the span is open */
     uint32_t why;   /* LOAD_SLOW, LOAD_FAILED */
     uint32_t where; /* the host on which the request is slow or fails */
 };
@@ -79,7 +79,7 @@ struct load_held {
     int64_t due;
 };
 
-/* A queue of slow requests of one kind. All take equally long, so the first in ends first. */
+/* A queue of slow requests of one kind. All take equally long, so the oldest one ends first. */
 struct held_queue {
     struct load_held *held;
     unsigned first, count;
@@ -96,7 +96,7 @@ static struct made_file *made_file;
 static struct held_queue slow_ones, late_ones;
 static struct tick_account accounts[2];
 static uint64_t uncalled;
-static int64_t behind; /* ns, at most */
+static int64_t behind; /* the longest delay of a request, in ns */
 static volatile sig_atomic_t ends;
 
 static void end(int signal)
@@ -283,7 +283,7 @@ static void sleep_until(int64_t ns)
     (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL); /* the pace */
 }
 
-/* Waits at the end for all slow requests: a shortened one would fit no rule. */
+/* Waits at the end for all slow requests: a shortened request would fit no rule. */
 static void end_all(struct held_queue *queue)
 {
     while (queue->count > 0) {
@@ -470,7 +470,7 @@ int main(int argc, char **argv)
         return fprintf(stderr, "usage: load FOLDER HOST HOSTS [KEY=VALUE]...\n"), 2;
     for (int i = 4; i < argc; i++) {
         if (!set(argv[i]))
-            return fprintf(stderr, "load: what is %s?\n", argv[i]), 2;
+            return fprintf(stderr, "load: unknown or malformed argument %s\n", argv[i]), 2;
     }
     lane = map(argv[1], "lane", 0, sizeof(*lane));
     made_file = map(argv[1], "made", host, sizeof(*made_file));

@@ -28,7 +28,7 @@ class Request:
 
 
 class Planted:
-    """The planted requests, which are read on from the last position. requests: trace id (as collectors have it) ->
+    """The planted requests. Each read() continues at the last position. requests: trace id (as collectors have it) ->
     Request."""
 
     def __init__(self, folder, hosts, seed=1):

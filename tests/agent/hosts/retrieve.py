@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures the time until Zipkin has a planted request's whole trace. Requests the incomplete traces from its API ten
-times a second, until SIGTERM or SECONDS are over.
+"""Measures the time until Zipkin has a planted request's whole trace. Requests the incomplete traces from Zipkin's API
+ten times a second, until SIGTERM or until SECONDS are over.
 
     retrieve.py URL FOLDER HOSTS SECONDS
 

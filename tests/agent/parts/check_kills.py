@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """usage: check_kills.py WORK SEND KILLS-OF-AGENT KILLS-OF-TAKER PART...: checks what kills.sh has left in its folder.
 
-With send = slow: a request to keep is whole, or marked as incomplete.
-It is whole without kills of `program`. No other request is sent.
+With send = slow: a request to keep is whole, or marked as incomplete. No other request is sent. Without kills of
+`program`, a request is incomplete only if its ring was overwritten before an agent lived long enough to read it.
 
-With send = all: each span of the writers was sent, or is counted as missing. A busy agent may give a writer its rings
-after the first spans, which are recorded nowhere.
+With send = all: each span of the writers was sent, or is counted as missing, or was in bytes that are counted as
+skipped. A busy agent may give a writer its rings after the first spans, which are recorded nowhere.
 
-In both modes: spans come twice only as the agent's logs say. Beyond that, a kill may repeat one batch for each sender:
-the collector has taken the batch, and was killed before it answered, or the agent was before it read the answer.
+In both modes: spans arrive twice only as the agent's logs say. Beyond that, a kill may repeat one batch for each sender:
+the collector has taken the batch, but was killed before its answer, or the agent was killed before it read the answer.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -22,6 +22,9 @@ import struct
 import sys
 
 BATCH, SENDERS = 100, 2  # see kills.sh
+WHOLE_SHARE = 0.5  # of the requests to keep; kills of `program` cost most
+OVERWRITTEN = "its ring does not reach back to this trace"
+RECORD = 64  # bytes that a span takes at least
 
 
 def read(path):
@@ -36,26 +39,27 @@ def taken(work):
 
 def slow(work, parts, logs):
     planted = [line.split()[1] for line in read(work + "/planted").splitlines()]
-    planted = {trace for trace in planted if int(trace, 16)}  # else no ring was there
-    spans, told = collections.defaultdict(list), set()
+    planted = {trace for trace in planted if int(trace, 16)}  # 0: the program had no rings
+    spans, told = collections.defaultdict(list), {}
     for span in taken(work):
         trace = span["traceId"].rjust(32, "0")
         if span["name"] == "incomplete":
-            told.add(trace)
+            told[trace] = span["tags"]["blkin.incomplete"]
         else:
             spans[trace].append(span["id"])
     whole = {trace for trace in planted if len(set(spans[trace])) == 3}
     rest = planted - whole
-    missing = rest - told
+    missing = rest - set(told)
+    overwritten = {trace for trace in rest & set(told) if OVERWRITTEN in told[trace]}
     fast = set(spans) - planted
     print("%d requests to be kept: %d whole, %d told to be incomplete, %d silent; %d others sent" %
-          (len(planted), len(whole), len(rest & told), len(missing), len(fast)))
+          (len(planted), len(whole), len(rest & set(told)), len(missing), len(fast)))
     for trace in sorted(rest):
         verdicts = [line for log in logs for line in log.splitlines() if trace in line]
         print("not whole:", trace, spans[trace], *verdicts, sep="\n    ", file=sys.stderr)
-    if not whole:
-        sys.exit("no request came whole: nothing is shown")
-    is_right = not (missing or fast or (rest and "program" not in parts))
+    if len(whole) < WHOLE_SHARE * len(planted):
+        sys.exit("too few requests are whole: the run shows nothing")
+    is_right = not (missing or fast or (rest - overwritten and "program" not in parts))
     said = sum(int(count) for log in logs for count in re.findall(r"BK4041 .*: (\d+) traces", log))
     return is_right, sum(len(ids) - len(set(ids)) for ids in spans.values()), 3 * said
 
@@ -73,11 +77,15 @@ def everything(work, logs, killed_at):
         with open(path, "rb") as file:
             count, recorded = struct.unpack("qq", file.read(16))
         made += count
-        missing += [number for number in range(first + max(0, count - recorded), first + count) if not counts[number]]
-    counted = json.loads(read(work + "/status"))["counters"]["events_missing"]
-    print("%d spans made: %d sent, %d missing, %d counted as missing" % (made, len(counts), len(missing), counted))
-    if missing:
-        print("missing:", missing[:20], file=sys.stderr)
+        lost = [number for number in range(first + max(0, count - recorded), first + count) if not counts[number]]
+        if lost:
+            print("writer %d made %d spans, %d of them while it had rings; %d are missing, %d to %d" %
+                  (first, count, recorded, len(lost), lost[0], lost[-1]), file=sys.stderr)
+        missing += lost
+    status = json.loads(read(work + "/status"))
+    counted, skipped = status["counters"]["events_missing"], status["totals"]["skipped_bytes"]
+    print("%d spans made: %d sent, %d missing, %d counted as missing, %d bytes skipped" %
+          (made, len(counts), len(missing), counted, skipped))
     # a log says from when on spans may come twice: until the agent before was killed
     said = []
     for log, killed in zip(logs[1:], killed_at):
@@ -87,7 +95,7 @@ def everything(work, logs, killed_at):
     early = [number for number in twice if not any(begin <= ends[number] <= end for begin, end in said)]
     print("%d of %d spans that came twice are not of the %d times that logs name, together %.1f s" %
           (len(early), len(twice), len(said), sum(end - begin for begin, end in said)))
-    return made and len(missing) <= counted, len(early), 0
+    return made and len(missing) <= counted + skipped // RECORD, len(early), 0
 
 
 def main():

@@ -1,8 +1,8 @@
-"""usage: hostile.py SOCKET idle N | first | alarms: a program that harms what other users of the host have.
+"""usage: hostile.py SOCKET idle N | first | alarms: a program that harms other users of the host.
 
   idle    connects N times to the socket of the rings, and stays
   first   asks for its rings, and ends
-  alarms  forges alarms in its rings as fast as it can: of all names, numbers, times and programs
+  alarms  forges alarms in its rings, 50 every 5 ms: of all names, numbers, times and programs
 
 Prints a line when it has begun.
 """

@@ -116,7 +116,7 @@ static void make_at(double rate)
 
 static void obey(char *line)
 {
-    static struct three_spans held; /* for two lines */
+    static struct three_spans held; /* of "late" or "begin", until "end" */
     static struct blkin_context of_held;
     struct blkin_context context;
     long a = 0;

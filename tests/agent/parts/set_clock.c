@@ -1,5 +1,6 @@
 /*
- * To be preloaded: the wall clock of a program is set by the int64_t of ns in the file $SET_CLOCK.
+ * A preloaded library: CLOCK_REALTIME of the program is ahead by the int64_t of ns in the file
+ * $SET_CLOCK.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
