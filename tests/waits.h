@@ -22,15 +22,21 @@ static inline void pause_us(int64_t us)
                     NULL);
 }
 
+/* Returns the time of CLOCK_MONOTONIC. */
+static inline int64_t monotonic_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 /* Sleeps for a ms. Returns false when limit_ms have passed since the first call, for which *end_ms
  * is 0. */
 static inline bool wait_up_to(int64_t limit_ms, int64_t *end_ms)
 {
-    struct timespec now;
-    int64_t now_ms;
+    const int64_t now_ms = monotonic_ns() / 1000000;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
     if (*end_ms == 0)
         *end_ms = now_ms + limit_ms;
     pause_us(1000);

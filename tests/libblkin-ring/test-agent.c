@@ -242,14 +242,6 @@ SCENARIO(replaced)
     agent_stop(&agent);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* A program that overwrites its oldest records uses the new memory at once: before the periodic
  * work, which is due a second after the last process event. A busy machine may need several
  * attempts.
@@ -264,17 +256,17 @@ SCENARIO(replaced_while_fast)
     for (int i = 0; i < 20 && !is_early; i++) {
         const unsigned events = rings_count(from, BLKIN_EVENT_PROCESS);
         const struct ring_map *map = ring_map();
-        int64_t begun_ms;
+        int64_t begun_ns;
 
         RECORD_UNTIL(rings_count(from, BLKIN_EVENT_PROCESS) > events);
-        begun_ms = now_ms();
+        begun_ns = monotonic_ns();
         __atomic_store_n(&to->head->state, RING_ON, __ATOMIC_RELAXED);
         agent_give(&agent, to);
         __atomic_store_n(&from->head->state, RING_REPLACED, __ATOMIC_RELAXED);
-        while (ring_map() == map && now_ms() - begun_ms < PATIENCE_MS)
+        while (ring_map() == map && monotonic_ns() - begun_ns < PATIENCE_MS * INT64_C(1000000))
             record();
         CHECK(ring_map() != map);
-        is_early = now_ms() - begun_ms < 800;
+        is_early = monotonic_ns() - begun_ns < 800000000;
         next = from;
         from = to;
         to = next;

@@ -26,21 +26,13 @@
 #include <blkin/blkin.h>
 
 #include "tracepoints/format/step_id.h"
+#include "waits.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static uint64_t now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
 
 /* ---- chance ---- */
 
@@ -116,9 +108,9 @@ static void begin_step(struct nesting *nesting)
     uint64_t before, after;
 
     some_text(name, 's', length_of(nesting, 100));
-    before = now();
+    before = (uint64_t)monotonic_ns();
     blkin_step_begin(nesting->span, name, kind);
-    after = now();
+    after = (uint64_t)monotonic_ns();
     blkin_step_context(nesting->span, &context);
     printf("step %" PRIu64 " %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %d %s\n", before, after,
            context.span_id, context.parent_span_id, kind, name);
@@ -126,10 +118,10 @@ static void begin_step(struct nesting *nesting)
 
 static void end_step(struct nesting *nesting)
 {
-    const uint64_t before = now();
+    const uint64_t before = (uint64_t)monotonic_ns();
 
     blkin_step_end(nesting->span);
-    printf("end %" PRIu64 " %" PRIu64 "\n", before, now());
+    printf("end %" PRIu64 " %" PRIu64 "\n", before, (uint64_t)monotonic_ns());
 }
 
 static void annotate(struct nesting *nesting)
@@ -138,9 +130,9 @@ static void annotate(struct nesting *nesting)
     uint64_t before;
 
     some_text(text, 'a', length_of(nesting, 240));
-    before = now();
+    before = (uint64_t)monotonic_ns();
     blkin_span_annotate(nesting->span, text);
-    printf("annotation %" PRIu64 " %" PRIu64 " %s\n", before, now(), text);
+    printf("annotation %" PRIu64 " %" PRIu64 " %s\n", before, (uint64_t)monotonic_ns(), text);
 }
 
 static void tag(struct nesting *nesting)
@@ -212,7 +204,7 @@ static void set_name(struct nesting *nesting)
 
 static void set_start(struct nesting *nesting)
 {
-    const uint64_t start = now() - below(1000000);
+    const uint64_t start = (uint64_t)monotonic_ns() - below(1000000);
 
     printf("start %" PRIu64 "\n", start);
     blkin_span_set_start(nesting->span, start);
@@ -287,11 +279,11 @@ static void nest(void)
     } else {
         make_remaining_calls(&nesting);
     }
-    before = now();
+    before = (uint64_t)monotonic_ns();
     blkin_span_end(nesting.span);
     if (nesting.room[size / 8] != NESTINGS_CANARY)
         abort();
-    printf("done %" PRIu64 " %" PRIu64 "\n", before, now());
+    printf("done %" PRIu64 " %" PRIu64 "\n", before, (uint64_t)monotonic_ns());
 }
 
 /* Fills the log, at last with short records, for which the log still has room. */

@@ -29,14 +29,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void print_ids(const struct blkin_context *context, const char *name)
 {
     printf("0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s\n", context->trace_id_high,
@@ -46,7 +38,7 @@ static void print_ids(const struct blkin_context *context, const char *name)
 static void begin(struct blkin_span *span, const char *name, double ms)
 {
     blkin_span_begin(span, name, BLKIN_SERVER, NULL);
-    blkin_span_set_start(span, now_ns() - (uint64_t)(ms * 1e6));
+    blkin_span_set_start(span, blkin_now() - (uint64_t)(ms * 1e6));
 }
 
 static void slow(const char *name, double ms)
@@ -78,7 +70,7 @@ static int one_span(char **words)
     if (strcmp(words[1], "dropped") == 0)
         blkin_span_drop(&span);
     if (strcmp(words[1], "ended at") == 0)
-        blkin_span_end_at(&span, now_ns() - 1000000);
+        blkin_span_end_at(&span, blkin_now() - 1000000);
     blkin_span_end(&span);
     print_ids(&context, words[1]); /* after the end, because printing may take long */
     return 0;
@@ -119,7 +111,7 @@ static int steps(void)
     blkin_step_begin(&span, "around", BLKIN_INTERNAL); /* fits, too, but ends later */
     step(&span, "fsync", SLOW_STEP_MS);
     blkin_step_end(&span);
-    blkin_span_set_start(&span, now_ns() - 1000000000);
+    blkin_span_set_start(&span, blkin_now() - 1000000000);
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "open at the end", BLKIN_SERVER, NULL);
@@ -230,7 +222,7 @@ static void set_many_rules(uint64_t until_ns)
 
     for (int i = 0; i < 30; i++)
         strcat(rules, ", a rule of some name:error");
-    while (now_ns() < until_ns)
+    while (blkin_now() < until_ns)
         CHECK(blkin_set_slow(rules) == 0);
 }
 
@@ -252,7 +244,7 @@ static int signals(void)
         blkin_heartbeat();
         pause_us(1000);
     }
-    set_many_rules(now_ns() + 3500000000);
+    set_many_rules(blkin_now() + 3500000000);
     CHECK(setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL) == 0);
     printf("%ld %d\n", under, (int)in_handler);
     return check_status();

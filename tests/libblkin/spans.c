@@ -10,15 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
-
-static uint64_t monotonic(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static struct blkin_context scope_context;
 
@@ -54,7 +45,7 @@ static void far_child(const struct blkin_span *parent)
 
 static void times(const struct blkin_span *parent)
 {
-    const uint64_t now = monotonic();
+    const uint64_t now = blkin_now();
     struct blkin_span span;
 
     blkin_span_begin(&span, "times", BLKIN_CONSUMER, parent);

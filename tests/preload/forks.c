@@ -29,21 +29,13 @@
 #include "wire.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 /* ---- servers ---- */
 
@@ -228,9 +220,9 @@ static void serve_twice(const char *address, int connections)
 
 /* ---- the client ---- */
 
-static double ask(const char *address)
+static int64_t ask(const char *address)
 {
-    const double begin = now_us();
+    const int64_t begin_ns = monotonic_ns();
     const int fd = connect_to(address, 0);
     char byte = 'x';
 
@@ -239,12 +231,12 @@ static double ask(const char *address)
     if (read(fd, &byte, 1) != 0) /* the child's end */
         fail(address);
     close(fd);
-    return now_us() - begin;
+    return monotonic_ns() - begin_ns;
 }
 
 int main(int count, char **arguments)
 {
-    double slowest = 0;
+    int64_t slowest_ns = 0;
 
     if (count == 4 && strcmp(arguments[1], "serve") == 0) {
         serve(arguments[2], atoi(arguments[3]), 0);
@@ -258,11 +250,11 @@ int main(int count, char **arguments)
         serve_twice(arguments[2], atoi(arguments[3]));
     } else if (count == 4 && strcmp(arguments[1], "ask") == 0) {
         for (int i = atoi(arguments[3]); i > 0; i--) {
-            const double time = ask(arguments[2]);
+            const int64_t time_ns = ask(arguments[2]);
 
-            slowest = time > slowest ? time : slowest;
+            slowest_ns = time_ns > slowest_ns ? time_ns : slowest_ns;
         }
-        printf("%.0f\n", slowest);
+        printf("%" PRId64 "\n", slowest_ns / 1000);
     } else {
         fprintf(stderr, "see the head of forks.c\n");
         return 2;

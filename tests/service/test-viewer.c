@@ -19,7 +19,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ENTRY_BYTES     4371
@@ -32,14 +31,6 @@ static int metadata_parts; /* parts of the metadata that the relay daemon has no
                             * trace has any */
 static unsigned metadata_asks; /* requests for it */
 static unsigned seed;
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void put(int fd, const void *bytes, size_t count)
 {
@@ -223,19 +214,19 @@ static void check_times(const char *url)
     uint64_t time;
     int fd;
 
-    beacon_ns = now_ns();
+    beacon_ns = monotonic_ns();
     fd = connect_to(viewer_start(url, false, true, 0));
     ask(fd, 3, request, 20);
     CHECK(get(fd, streams, 8 + ENTRY_BYTES));
     index = index_of(fd, 1);
     CHECK(be32toh(index.status) == 1 && (be32toh(index.flags) & 2) == 0);
-    CHECK(now_ns() - beacon_ns >= 500000000); /* held */
+    CHECK(monotonic_ns() - beacon_ns >= 500000000); /* held */
     request[19] = 84;
     ask(fd, 5, request, 20);
     CHECK(get(fd, packet, sizeof(packet)));
     /* a beacon after a new stream: it announces the stream, to babeltrace2 2.0 as a packet */
     new_streams = 1;
-    beacon_ns = now_ns();
+    beacon_ns = monotonic_ns();
     index = index_of(fd, 1);
     CHECK(be32toh(index.flags) & 2 && be64toh(index.end) == beacon_ns);
     if (bt_version_get_minor() == 0) {
@@ -249,7 +240,7 @@ static void check_times(const char *url)
     ask(fd, 7, &session, 8);
     CHECK(get(fd, streams, 8 + ENTRY_BYTES) && streams[8 + 7] == 2);
     /* the next one is a beacon */
-    beacon_ns = now_ns();
+    beacon_ns = monotonic_ns();
     index = index_of(fd, 1);
     CHECK(be32toh(index.status) == 5 && be64toh(index.end) == beacon_ns);
     close(fd);
@@ -289,7 +280,7 @@ static void check_metadata(const char *url)
     int fd;
 
     metadata_parts = 0;
-    beacon_ns = now_ns();
+    beacon_ns = monotonic_ns();
     fd = connect_to(viewer_start(url, false, true, 0));
     ask(fd, 3, request, 20);
     CHECK(get(fd, streams, sizeof(streams)));
