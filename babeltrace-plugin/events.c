@@ -1,5 +1,5 @@
 /*
- * Counts event classes, and proposes rules from their names.
+ * Counts the events of each name, and proposes rules from the names.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVENT_CLASSES_MAX 20000
+#define EVENT_KINDS_MAX 20000 /* bounds the memory: a trace may have any number of names */
 
-/* Events of one name. If several classes have the name, the fields are the first one's. */
+/* Events of one name. If several classes have the name, the fields are those of the first class. */
 struct kind {
     struct table_link in_table;
     struct text name;
@@ -28,9 +28,9 @@ struct kind {
 
 struct events {
     bt_message_iterator *iterator;
-    int64_t end_ms; /* by our clock: later events are not counted; INT64_MAX: all are */
+    int64_t end_ms; /* by clock_ms(): later events are not counted; INT64_MAX: no end */
     struct table kinds;
-    uint64_t left_out; /* events of further kinds */
+    uint64_t left_out; /* events of kinds for which there is no room */
 };
 
 static char *events_copy(const char *string)
@@ -75,10 +75,10 @@ static bool events_has_thread(const bt_event_class *class)
     return context && bt_field_class_structure_borrow_member_by_name_const(context, "vtid") != NULL;
 }
 
-/* Returns NULL when out of memory or room. */
+/* Returns NULL when out of memory, or if there are EVENT_KINDS_MAX kinds. */
 static struct kind *events_add(struct events *events, const bt_event_class *class, uint64_t hash)
 {
-    struct kind *kind = events->kinds.count < EVENT_CLASSES_MAX ? calloc(1, sizeof(*kind)) : NULL;
+    struct kind *kind = events->kinds.count < EVENT_KINDS_MAX ? calloc(1, sizeof(*kind)) : NULL;
 
     if (!kind)
         return NULL;
@@ -112,7 +112,7 @@ static void events_count(struct events *events, const bt_message *message)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* Words in names of begins, and the words of the ends. */
+/* A word in the name of a begin event, and the word in its place in the name of the end event. */
 static const char *const events_pairs[][2] = {
     {"start", "end"},     {"start", "done"},       {"start", "stop"},
     {"start", "finish"},  {"begin", "end"},        {"enter", "exit"},
@@ -133,7 +133,7 @@ static const struct kind *events_find(struct events *events, struct text name)
     return kind;
 }
 
-/* Returns the event whose name differs from this one's in that word only; NULL: none. */
+/* Returns the kind whose name has pair[1] where this kind's name has pair[0]; NULL: none. */
 static const struct kind *events_partner(struct events *events, const struct kind *kind,
                                          const char *const pair[2])
 {
@@ -162,17 +162,17 @@ static bool events_has_field(const struct kind *kind, struct text field)
 static void events_propose(const struct kind *begin, const struct kind *end)
 {
     const char *colon = strchr(begin->name.data, ':');
-    const char *joint = "key = ";
+    const char *before = "key = ";
 
     printf("\n[span %s]\nbegin = %s\nend = %s\n", colon ? colon + 1 : begin->name.data,
            begin->name.data, end->name.data);
     for (size_t i = 0; i < begin->field_count; i++) {
         if (!events_has_field(end, begin->fields[i]))
             continue;
-        printf("%s%s", joint, begin->fields[i].data);
-        joint = " ";
+        printf("%s%s", before, begin->fields[i].data);
+        before = " ";
     }
-    printf("%s%s\n", joint[0] == ' ' ? "\n" : "", begin->has_thread ? "parent = thread" : "");
+    printf("%s%s\n", before[0] == ' ' ? "\n" : "", begin->has_thread ? "parent = thread" : "");
 }
 
 static int events_compare(const void *a, const void *b)
@@ -245,8 +245,10 @@ static bool events_read_end(struct events *events, const bt_value *params)
     if (!bt_value_is_signed_integer(seconds))
         return false;
     count = bt_value_integer_signed_get(seconds);
+    if (count < 1 || count > EVENT_SECONDS_MAX)
+        return false;
     events->end_ms = clock_ms() + count * 1000;
-    return count >= 1 && count <= EVENT_SECONDS_MAX;
+    return true;
 }
 
 bt_component_class_initialize_method_status

@@ -31,7 +31,7 @@ static const struct param_rule rules[] = {
     INTEGER_PARAM("open-timeout-ms", open_timeout_ms, 1, DAY_MS, 60000),
     INTEGER_PARAM("max-open-spans", max_open_spans, 1, 4096 * MIB, 1000000),
     INTEGER_PARAM("max-open-bytes", max_open_bytes, MIB, MIB * MIB, 512 * MIB),
-    INTEGER_PARAM("batch-spans", exporter.batch_spans, 1, 100000, 1000),
+    INTEGER_PARAM("batch-spans", exporter.batch_spans, 1, 100000, 2000),
     INTEGER_PARAM("batch-bytes", exporter.batch_bytes, 4 * KIB, 64 * MIB, MIB),
     INTEGER_PARAM("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 5),
     INTEGER_PARAM("queue-bytes", exporter.queue_bytes, 8 * KIB, MIB * MIB, 64 * MIB),
@@ -85,7 +85,7 @@ static void *params_member_of(struct params *params, const struct param_rule *ru
 
 static void params_note_given(struct params *params, const struct param_rule *rule)
 {
-    static_assert(PARAM_COUNT <= 64, "a bit each");
+    static_assert(PARAM_COUNT <= 64, "params.given has a bit for each parameter");
     if (rule >= rules && rule < rules + PARAM_COUNT) /* only for keys of this table */
         params->given |= UINT64_C(1) << (rule - rules);
 }
@@ -244,7 +244,7 @@ static bool params_is_given(const struct params *params, const char *name)
 }
 
 /* Sets defaults for Kafka. A batch becomes one message per partition, and large messages are
- * cheaper. Retries by librdkafka go on for request-timeout-ms, so a broker can return by then. */
+ * cheaper. librdkafka retries for request-timeout-ms: long enough for the restart of a broker. */
 static void params_set_kafka_defaults(struct params *params)
 {
     struct exporter_options *options = &params->exporter;
@@ -268,7 +268,7 @@ void params_end(struct params *params)
         params_set_kafka_defaults(params);
 }
 
-/* ---- combinations ---------------------------------------------------------------------------- */
+/* ---- combinations of parameters -------------------------------------------------------------- */
 
 static bool params_fits_kafka(const struct params *params, struct error *error)
 {
@@ -349,8 +349,8 @@ static bool params_map_read_closing(struct params *params, const struct param_ru
                      rule->name);
 }
 
-/* Reads a signed or an unsigned integer: babeltrace2's command line makes 5 the one and +5 the
- * other. */
+/* Reads a signed or an unsigned integer: on babeltrace2's command line, 5 is signed and +5 is
+ * unsigned. */
 static bool params_map_get_integer(const bt_value *value, int64_t *integer)
 {
     uint64_t given;
@@ -374,11 +374,11 @@ static bool params_map_read_value(struct params *params, const struct param_rule
                                            [PARAM_BOOLEAN] = "yes or no",
                                            [PARAM_CLOSING] = "an array of strings or a string"};
     struct param_value plain = {.text = NULL};
-    bool is_right = bt_value_is_string(value);
+    bool has_type = bt_value_is_string(value);
 
     if (rule->type == PARAM_CLOSING && bt_value_is_array(value))
         return params_map_read_closing(params, rule, value, error);
-    if (is_right)
+    if (has_type)
         plain.text = bt_value_string_get(value);
     else if (rule->type == PARAM_CHOICE)
         plain.text =
@@ -386,10 +386,10 @@ static bool params_map_read_value(struct params *params, const struct param_rule
     else if (bt_value_is_bool(value))
         plain.integer = bt_value_bool_get(value);
     if (rule->type == PARAM_INTEGER)
-        is_right = params_map_get_integer(value, &plain.integer);
+        has_type = params_map_get_integer(value, &plain.integer);
     else if (rule->type == PARAM_BOOLEAN)
-        is_right = bt_value_is_bool(value);
-    if (!is_right && rule->type != PARAM_CHOICE)
+        has_type = bt_value_is_bool(value);
+    if (!has_type && rule->type != PARAM_CHOICE)
         return params_map_refuse(rule, expected[rule->type], value, error);
     return params_set(params, rule, &plain, error);
 }
@@ -397,7 +397,7 @@ static bool params_map_read_value(struct params *params, const struct param_rule
 struct params_reading {
     struct params *params;
     struct error *error;
-    bool failed;
+    bool has_failed;
 };
 
 static bt_value_map_foreach_entry_const_func_status
@@ -408,14 +408,14 @@ params_map_read_entry(const char *key, const bt_value *value, void *context)
     char names[1024] = "";
 
     if (rule) {
-        reading->failed = !params_map_read_value(reading->params, rule, value, reading->error);
-        return reading->failed ? BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT
-                               : BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
+        reading->has_failed = !params_map_read_value(reading->params, rule, value, reading->error);
+        return reading->has_failed ? BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT
+                                   : BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
     }
     for (size_t i = 0; i < PARAM_COUNT; i++)
         string_list_add(names, sizeof(names), rules[i].name);
     error_set(reading->error, "parameter \"%s\" is not known: there are %s", key, names);
-    reading->failed = true;
+    reading->has_failed = true;
     return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT;
 }
 
@@ -426,5 +426,5 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
     params_begin(params);
     (void)bt_value_map_foreach_entry_const(map, params_map_read_entry, &reading);
     params_end(params);
-    return !reading.failed;
+    return !reading.has_failed;
 }

@@ -28,8 +28,8 @@ struct params {
     int64_t open_timeout_ms;
     int64_t max_open_spans;
     int64_t max_open_bytes;
-    int64_t from_time; /* ns since 1970; 0: from the begin of the trace */
-    int64_t from_events;
+    int64_t from_time;   /* ns since 1970; 0: from the begin of the trace */
+    int64_t from_events; /* the number of events at from_time that are skipped, too */
     const char *sent_file;
     const char *rules;
     const char *rules_report;
@@ -50,7 +50,7 @@ struct params {
 };
 
 /* Fills params from the map, with defaults; the texts belong to the map. Returns false with error
- * set, which names the wrong value. */
+ * set: the message names the wrong parameter. */
 bool params_read(struct params *params, const bt_value *map, struct error *error);
 
 /* Checks the combination of parameters. Returns false with error set. */
@@ -79,8 +79,8 @@ struct param_value {
     int64_t integer;
 };
 
-/* Called in this order: begin, then set for each given value, then defaults that depend on
- * others. */
+/* Called in this order: params_begin() sets the defaults, params_set() one value. params_end() sets
+ * the defaults that depend on other parameters. */
 void params_begin(struct params *params);
 bool params_set(struct params *params, const struct param_rule *rule,
                 const struct param_value *value, struct error *error); /* false: with error set */

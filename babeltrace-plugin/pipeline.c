@@ -1,6 +1,6 @@
 /*
  * Sets up a pipeline (the assembler, the stages, the exporter and the account), runs and ends it,
- * and has the statistics of its spans.
+ * and computes the statistics of its spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,13 +20,13 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* ---- the statistics of spans: notices requests, and writes the file of a child process ------- */
+/* ---- the statistics of spans: notices that a client asks, and writes statistics-file --------- */
 
-#define ASKED_MS           10000
+#define ASKED_MS           10000 /* how long the statistics are computed after a client asked */
 #define STATISTICS_POLL_MS 100
 #define WRITE_MS           500
 
-/* Readers see the old or the new document. */
+/* Replaces the file: readers see the old or the new document, never a part. */
 static bool statistics_put(const struct pipeline_statistics *statistics, const char *text)
 {
     const int fd = open(statistics->fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -51,7 +51,7 @@ static bool statistics_write(const struct pipeline_statistics *statistics, struc
     return is_written;
 }
 
-/* Compares with the system's clock, because the file system sets the time of PATH.asked by it. */
+/* Uses the wall clock, because the file system sets the time of PATH.asked by that clock. */
 static void statistics_look_at_file(struct pipeline_statistics *statistics, int64_t now_ms)
 {
     struct stat asked;
@@ -73,7 +73,7 @@ static void statistics_stop(struct pipeline_statistics *statistics)
         (void)unlink(statistics->file);
 }
 
-static void statistics_go_on(struct pipeline_statistics *statistics, int64_t now_ms)
+static void statistics_advance(struct pipeline_statistics *statistics, int64_t now_ms)
 {
     if (statistics->live && !live_statistics_advance(statistics->live, now_ms))
         statistics_stop(statistics);
@@ -93,7 +93,7 @@ static void pipeline_look_at_statistics(struct pipeline *pipeline)
     if (statistics->file)
         statistics_look_at_file(statistics, now_ms);
     if (now_ms < statistics->until_ms)
-        statistics_go_on(statistics, now_ms);
+        statistics_advance(statistics, now_ms);
     else if (statistics->live)
         statistics_stop(statistics);
     if (!statistics->live || !statistics->file || now_ms < statistics->next_write_ms)
@@ -124,11 +124,11 @@ static bool pipeline_open_statistics(struct pipeline *pipeline, const struct par
 char *pipeline_statistics(struct pipeline_statistics *statistics)
 {
     statistics->until_ms = clock_ms() + ASKED_MS;
-    statistics_go_on(statistics, clock_ms());
+    statistics_advance(statistics, clock_ms());
     return statistics->live ? live_statistics_text(statistics->live) : NULL;
 }
 
-/* All spans are known: clients get the last ones, too. */
+/* Called after the last span: clients get the spans of traces that are still open, too. */
 static void pipeline_end_statistics(struct pipeline *pipeline)
 {
     struct pipeline_statistics *statistics = &pipeline->own;
@@ -176,7 +176,8 @@ static void pipeline_look_at_stages(struct pipeline *pipeline)
     counts->spans_sampled_out = chain->left_out[STAGE_SAMPLED_OUT];
 }
 
-/* Spans that were given out before a mark are settled once they have an outcome. */
+/* Publishes settling.next once all spans that were given out before this mark have an outcome.
+ * Returns false if some have none yet. */
 static bool pipeline_settle_next(struct pipeline *pipeline)
 {
     struct settling *settling = &pipeline->settling;
@@ -206,7 +207,7 @@ static void pipeline_publish_now(struct pipeline *pipeline)
                         assembler_counts(pipeline->assembler));
 }
 
-#define FLUSH_STEP 1024 /* spans: well below a millisecond */
+#define FLUSH_STEP 1024 /* spans; a step takes well below a millisecond */
 
 bool pipeline_flush_some(struct pipeline *pipeline, unsigned most)
 {
@@ -249,7 +250,7 @@ void pipeline_end(struct pipeline *pipeline)
         pipeline_say_error(pipeline, "the account does not add up: this is a bug of BlkKin");
 }
 
-/* True if all ended well; if not, error is set. */
+/* Returns true if the exporter has delivered or stored all spans. If not, sets error. */
 static bool pipeline_has_delivered(struct pipeline *pipeline, struct error *error)
 {
     const struct exporter_counts out = exporter_counts(pipeline->exporter);
@@ -276,7 +277,7 @@ bool pipeline_finish(struct pipeline *pipeline, struct error *error)
     return pipeline_has_delivered(pipeline, error);
 }
 
-void pipeline_rest(struct pipeline *pipeline)
+void pipeline_idle(struct pipeline *pipeline)
 {
     pipeline_look_at_statistics(pipeline);
     if (!account_is_due(pipeline->account))
@@ -285,12 +286,12 @@ void pipeline_rest(struct pipeline *pipeline)
     pipeline_publish_now(pipeline);
 }
 
-bool pipeline_go_on(struct pipeline *pipeline, struct error *error)
+bool pipeline_advance(struct pipeline *pipeline, struct error *error)
 {
     struct error cause = {""};
 
     chain_advance(&pipeline->chain, assembler_now(pipeline->assembler));
-    pipeline_rest(pipeline);
+    pipeline_idle(pipeline);
     if (!exporter_has_failed(pipeline->exporter, &cause))
         return true;
     return error_set(error, "the trace was not read to its end: cannot deliver: %.900s",
@@ -346,7 +347,7 @@ static void use_metric(void *context, const struct event *event, int64_t time_ns
 }
 
 /* Called by a sender's thread. The kernel has the number even if this process is killed. */
-static void note_taken(void *context, uint64_t spans)
+static void note_sent(void *context, uint64_t spans)
 {
     struct settling *settling = &((struct pipeline *)context)->settling;
 
@@ -387,7 +388,7 @@ void pipeline_close(struct pipeline *pipeline)
     if (pipeline->rules_report)
         fclose(pipeline->rules_report);
     if (pipeline->choice && !pipeline->choice->chain)
-        pipeline->choice->kind->free(pipeline->choice); /* it never came into the chain */
+        pipeline->choice->kind->free(pipeline->choice); /* the chain does not have the stage */
     chain_free(&pipeline->chain);
     if (!pipeline->shared)
         exporter_free(pipeline->exporter);
@@ -445,7 +446,7 @@ static bool open_rules(struct pipeline *pipeline, const struct params *params, s
     pairing_set_assembler(pipeline->rules, pipeline->assembler);
     if (!params->rules_report)
         return true;
-    /* not /dev/stdout: if that is a file, it would be truncated */
+    /* a duplicate of the descriptor: opening /dev/stdout would truncate a file */
     pipeline->rules_report = strcmp(params->rules_report, "-") == 0
                                  ? fdopen(dup(STDOUT_FILENO), "w")
                                  : fopen(params->rules_report, "we");
@@ -504,7 +505,7 @@ static bool open_stages(struct pipeline *pipeline, const struct params *params, 
            open_hosts(pipeline, params, error) && open_tail(pipeline, params, error);
 }
 
-/* Also returns true if no mark is wanted. */
+/* Also returns true without the parameter sent-file. */
 static bool open_settling(struct pipeline *pipeline, const struct params *params,
                           struct error *error)
 {
@@ -539,7 +540,7 @@ static bool open_exporter(struct pipeline *pipeline, const struct params *params
     pipeline->exporter = exporter_new(
         &params->exporter,
         &(struct exporter_callbacks){pipeline_is_interrupted, pipeline_warn, pipeline,
-                                     pipeline->settling.is_asked_for ? note_taken : NULL},
+                                     pipeline->settling.is_asked_for ? note_sent : NULL},
         error);
     return pipeline->exporter != NULL;
 }

@@ -54,8 +54,8 @@ struct pipeline {
      * traces. Then gaps are no loss, each span gets host tags, and neither rules nor tail sampling
      * are used. */
     struct stage *choice;
-    int64_t wall_clock_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC; 0: as the events say */
-    int64_t resumed_ns;  /* since 1970: an earlier process has read events of before; 0: none has */
+    int64_t wall_clock_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC; 0: as blkin:process events say */
+    int64_t resumed_ns; /* since 1970: an earlier process has read the events before; 0: none has */
     struct marks *marks; /* of the caller; NULL: none, or those of `settling` */
     struct intake intake;
     struct assembler *assembler;
@@ -71,14 +71,14 @@ struct pipeline {
         int fd; /* of sent-file */
         struct marks marks;
         struct mark next;      /* the next mark to settle */
-        uint64_t given;        /* number of spans that have an outcome */
-        _Atomic uint64_t sent; /* as in the file */
+        uint64_t given;        /* spans that the chain had given out when `next` was taken */
+        _Atomic uint64_t sent; /* the number in sent-file */
         pthread_mutex_t lock;  /* protects the file */
     } settling;
 };
 
 /*
- * Opens a pipeline that is all zero except calls to marks.
+ * Opens a pipeline that is all zero except the members from `calls` to `marks`.
  * Returns false with error set: then the caller calls pipeline_close(), too. Spans that are not
  * delivered before pipeline_end() are lost; those of a shared exporter remain with the exporter.
  */
@@ -87,18 +87,18 @@ void pipeline_close(struct pipeline *pipeline);
 
 void pipeline_warn(void *pipeline, const char *message);
 
-/* Reading goes on while the collector is away. */
+/* Tells the exporter that the source is live: reading continues while the collector is away. */
 void pipeline_set_live(struct pipeline *pipeline);
 
-/* Same, with a warning when the session stops: see struct watch. */
+/* Same as pipeline_set_live(), with a warning when the session stops: see struct watch. */
 void pipeline_watch(struct pipeline *pipeline);
 
 /* Called after some events. Returns false with error set: further reading would only lose
  * events. */
-bool pipeline_go_on(struct pipeline *pipeline, struct error *error);
+bool pipeline_advance(struct pipeline *pipeline, struct error *error);
 
-/* Called when no event has come. */
-void pipeline_rest(struct pipeline *pipeline);
+/* Called when no event has arrived. */
+void pipeline_idle(struct pipeline *pipeline);
 
 /* Delivers all at the end of the trace. Returns false with error set if a span was not
  * delivered. */

@@ -51,7 +51,7 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(events,
 BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(events, "List the events of a trace, and propose rules");
 BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     events,
-    "Prints each event's name, how often it came and its fields, then rules that could\nmake spans "
+    "Prints the name, the number and the fields of the events, then rules that could\nmake spans "
     "of the events: see the parameter rules of sink.blkin.zipkin.\n\nseconds: end after this time, "
     "1 to 86400; default: at the end of the trace.\n");
 

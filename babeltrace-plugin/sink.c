@@ -18,25 +18,25 @@
  * So an open sink handles both and passes them on as SIGINT, unless they are ignored or have a
  * handler. A second signal of the same kind ends the process at once.
  *
- * The signal itself interrupts no blocking call. After an interruption, babeltrace2 2.0 asks for
- * the next packet at once. It takes the rest of the old answer for the new one, and aborts.
+ * The signal itself interrupts no blocking call. After an interrupted call, babeltrace2 2.0 asks
+ * for the next packet at once. It mistakes the rest of the old answer for the new one, and aborts.
  *
  * One signal is enough even while the relay daemon hangs. Before the sinks end, babeltrace2 sends a
  * last message to the daemon and waits for the answer. So a second after the first signal, and each
  * second until the last sink is closed, blocking calls of the graph's thread are interrupted.
  */
-#define NUDGE SIGRTMIN /* has no effect but to interrupt blocking calls */
+#define SIGNAL_WAKE SIGRTMIN /* its handler does nothing: the signal only interrupts calls */
 
 typedef void handler_fn(int number);
 
-static volatile sig_atomic_t has_come;
-static unsigned users;
+static volatile sig_atomic_t has_end_signal; /* SIGTERM or SIGHUP has arrived */
+static unsigned open_sinks;
 static struct sigaction interrupt; /* of SIGINT, before signals_open() */
-static bool has_interrupt;         /* the former handler is valid */
+static bool has_interrupt;         /* `interrupt` has a handler */
 static timer_t timer;
 static bool has_timer;
 
-/* SIG_ERR: not a plain handler. */
+/* Returns SIG_ERR if the signal has a handler with SA_SIGINFO. */
 static handler_fn *handler_of(int number)
 {
     struct sigaction action;
@@ -46,6 +46,7 @@ static handler_fn *handler_of(int number)
     return action.sa_handler;
 }
 
+/* Sets the handler `after` if the handler is `before`. */
 static void exchange(int number, handler_fn *before, handler_fn *after, int flags)
 {
     struct sigaction action = {.sa_handler = after, .sa_flags = flags};
@@ -55,7 +56,7 @@ static void exchange(int number, handler_fn *before, handler_fn *after, int flag
         (void)sigaction(number, &action, NULL);
 }
 
-static void on_nudge(int number)
+static void on_wake(int number)
 {
     (void)number;
 }
@@ -74,22 +75,23 @@ static void on_interrupt(int number)
 static void on_end(int number)
 {
     (void)number;
-    has_come = 1;
+    has_end_signal = 1;
     if (has_interrupt)
         on_interrupt(SIGINT);
 }
 
 static void open_interrupt(void)
 {
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = NUDGE};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGNAL_WAKE};
     handler_fn *handler = handler_of(SIGINT);
     struct sigaction action;
 
     has_interrupt = handler != SIG_DFL && handler != SIG_IGN && handler != SIG_ERR;
     if (!has_interrupt)
         return;
-    exchange(NUDGE, SIG_DFL, on_nudge, 0);
-    has_timer = handler_of(NUDGE) == on_nudge && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+    exchange(SIGNAL_WAKE, SIG_DFL, on_wake, 0);
+    has_timer =
+        handler_of(SIGNAL_WAKE) == on_wake && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
     (void)sigaction(SIGINT, NULL, &interrupt);
     action = interrupt;
     action.sa_handler = on_interrupt;
@@ -100,9 +102,9 @@ static void open_interrupt(void)
 /* Each sink calls signals_open() and signals_close(), in the graph's thread. */
 static void signals_open(void)
 {
-    if (users++)
+    if (open_sinks++)
         return;
-    has_come = 0;
+    has_end_signal = 0;
     open_interrupt();
     exchange(SIGTERM, SIG_DFL, on_end, (int)(SA_RESETHAND | SA_RESTART));
     exchange(SIGHUP, SIG_DFL, on_end, (int)(SA_RESETHAND | SA_RESTART));
@@ -110,7 +112,7 @@ static void signals_open(void)
 
 static void signals_close(void)
 {
-    if (--users)
+    if (--open_sinks)
         return;
     exchange(SIGTERM, on_end, SIG_DFL, 0);
     exchange(SIGHUP, on_end, SIG_DFL, 0);
@@ -119,14 +121,15 @@ static void signals_close(void)
     if (has_timer)
         (void)timer_delete(timer);
     has_timer = false;
-    exchange(NUDGE, on_nudge, SIG_IGN, 0); /* also if one is pending */
-    exchange(NUDGE, SIG_IGN, SIG_DFL, 0);
+    exchange(SIGNAL_WAKE, on_wake, SIG_IGN, 0); /* also removes a pending signal */
+    exchange(SIGNAL_WAKE, SIG_IGN, SIG_DFL, 0);
 }
 
-/* True after SIGTERM or SIGHUP. If SIGINT is ignored, the graph does not know about them. */
+/* Returns true after SIGTERM or SIGHUP. If SIGINT is ignored, the graph does not know about these
+ * signals. */
 static bool signals_ask_to_end(void)
 {
-    return has_come;
+    return has_end_signal;
 }
 
 /* ---- the sink -------------------------------------------------------------------------------- */
@@ -216,14 +219,14 @@ static bool sink_set_up(struct sink *sink, enum protocol_format format, const bt
         .intake = &pipeline->intake,
         .assembler = pipeline->assembler,
         .from = {params.from_time, (uint64_t)params.from_events},
-        .rules = pipeline->rules,
         .warn = pipeline_warn,
         .context = pipeline};
     return sink->input.streams || error_set(error, "out of memory");
 }
 
 static bt_component_class_initialize_method_status
-initialize(bt_self_component_sink *self, enum protocol_format format, const bt_value *params)
+sink_initialize_with(bt_self_component_sink *self, enum protocol_format format,
+                     const bt_value *params)
 {
     struct error error;
     struct sink *sink = calloc(1, sizeof(*sink));
@@ -254,7 +257,7 @@ sink_initialize(bt_self_component_sink *self, bt_self_component_sink_configurati
 {
     (void)configuration;
     (void)data;
-    return initialize(self, FORMAT_AUTO, params);
+    return sink_initialize_with(self, FORMAT_AUTO, params);
 }
 
 bt_component_class_initialize_method_status
@@ -264,7 +267,7 @@ sink_initialize_otlp(bt_self_component_sink *self,
 {
     (void)configuration;
     (void)data;
-    return initialize(self, FORMAT_OTLP, params);
+    return sink_initialize_with(self, FORMAT_OTLP, params);
 }
 
 static struct sink *sink_of(bt_self_component_sink *self)
@@ -321,8 +324,8 @@ sink_result(struct sink *sink, bool has_worked, const struct error *error, int s
     return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 
-/* Closes the pipeline before sink_finalize(), as babeltrace2 sends a last message to the relay
- * daemon before that call. */
+/* Ends the pipeline before sink_finalize(), because babeltrace2 sends a last message to the relay
+ * daemon before that call, and may wait for the answer. */
 static bt_component_class_sink_consume_method_status end_early(struct sink *sink)
 {
     struct error error;
@@ -334,7 +337,7 @@ static bt_component_class_sink_consume_method_status end_early(struct sink *sink
         error_set(&error, "the trace was not read to its end: ended by a signal");
         has_worked = false;
     }
-    /* the graph ends then */
+    /* babeltrace2 ends the graph after this return */
     return sink_result(sink, has_worked, &error,
                        BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN);
 }
@@ -354,14 +357,14 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
     switch (result) {
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK:
         input_use(&sink->input, messages, count);
-        result = sink_result(sink, pipeline_go_on(&sink->pipeline, &error), &error,
+        result = sink_result(sink, pipeline_advance(&sink->pipeline, &error), &error,
                              BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK);
         return result == BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK && signals_ask_to_end()
                    ? end_early(sink)
                    : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN:
-        pipeline_set_live(&sink->pipeline); /* a trace on disk has no such beacons */
-        pipeline_rest(&sink->pipeline);
+        pipeline_set_live(&sink->pipeline); /* only a live source has nothing to read for now */
+        pipeline_idle(&sink->pipeline);
         return sink_is_interrupted(sink) ? end_early(sink) : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END:
         return sink_result(sink, pipeline_finish(&sink->pipeline, &error), &error,

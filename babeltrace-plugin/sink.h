@@ -31,8 +31,8 @@ sink_supported_mip_versions(bt_self_component_class_sink *self, const bt_value *
 
 /*
  * sink.blkin.events lists the events of a trace with their numbers and fields, and proposes rules
- * for those that could begin and end spans. Authors of rules call `blkin rules events`. A live
- * session is counted for some seconds.
+ * for events that could begin and end spans. Authors of rules call `blkin rules events`. The
+ * parameter `seconds` ends the list of a live session.
  */
 bt_component_class_initialize_method_status
 events_initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,

@@ -85,7 +85,7 @@ struct counts account_counts(struct account *account)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static char *page(void *context)
+static char *account_page(void *context)
 {
     struct run_info run;
     const struct counts counts = read_counts(context, &run);
@@ -104,7 +104,7 @@ static bool write_file(struct account *account, bool has_ended, struct error *er
     return stats_file_write(&account->file, &counts, &run, error);
 }
 
-/* The thread calls this function, or its creator before and after the thread runs. */
+/* Called by the account's thread, and by account_end() after the end of the thread. */
 static void show_file(struct account *account, bool has_ended)
 {
     struct error error;
@@ -152,6 +152,7 @@ static void show_progress(struct account *account)
     account->callbacks.inform(account->callbacks.context, message);
 }
 
+/* A graph's thread that has not published for so long does not return from a call. */
 #define ACCOUNT_STUCK_NS INT64_C(5000000000)
 
 static void watch_session(struct account *account)
@@ -179,7 +180,7 @@ static int timeout_until(int64_t until_ms)
     return until_ms - now_ms > WATCH_PERIOD_MS ? WATCH_PERIOD_MS : (int)(until_ms - now_ms);
 }
 
-static void *run(void *context)
+static void *account_run(void *context)
 {
     struct account *account = context;
     struct pollfd fds[1 + SERVER_POLLFDS];
@@ -215,7 +216,7 @@ static void *run(void *context)
 
 static bool start_thread(struct account *account)
 {
-    account->has_thread = thread_start(&account->thread, run, account, "blkin-account");
+    account->has_thread = thread_start(&account->thread, account_run, account, "blkin-account");
     return account->has_thread;
 }
 
@@ -236,7 +237,7 @@ static bool open_server(struct account *account, const char *where, struct error
 
     if (!where)
         return true;
-    account->server = metrics_server_open("prometheus-listen", where, page, account, error);
+    account->server = metrics_server_open("prometheus-listen", where, account_page, account, error);
     if (!account->server)
         return false;
     (void)snprintf(message, sizeof(message), "metrics for Prometheus: %s",
@@ -245,8 +246,8 @@ static bool open_server(struct account *account, const char *where, struct error
     return true;
 }
 
-static bool begin(struct account *account, const struct account_options *options,
-                  struct error *error)
+static bool account_begin(struct account *account, const struct account_options *options,
+                          struct error *error)
 {
     account->endpoint = endpoint_shown(options->endpoint);
     account->end_fd = eventfd(0, EFD_CLOEXEC);
@@ -276,7 +277,7 @@ struct account *account_open(const struct account_options *options,
     account->end_fd = -1;
     account->file.fd = -1;
     pthread_mutex_init(&account->lock, NULL);
-    if (begin(account, options, error))
+    if (account_begin(account, options, error))
         return account;
     account_free(account);
     return NULL;
@@ -335,8 +336,8 @@ static const char *watch_reason(const struct watch *watch, const struct input_co
         return "LTTng's session or consumer daemon hangs, or a program was killed while it "
                "recorded; events may be lost";
     if (watch->had_streams)
-        return "the session has ended, or its daemons are gone; waiting for another one of its "
-               "name";
+        return "the session has ended, or its daemons are gone; waiting for another session of "
+               "this name";
     return "there is no session of this name, or no program has recorded in it yet (babeltrace2 "
            "-i lttng-live net://HOST lists the sessions)";
 }
@@ -354,7 +355,7 @@ bool watch_look(struct watch *watch, const struct input_counts *input, bool is_s
         watch->since_ms = now_ms;
         watch->is_still = false;
         if (was_still)
-            (void)snprintf(message, WATCH_MESSAGE_MAX, "trace time goes on after %" PRId64 " s",
+            (void)snprintf(message, WATCH_MESSAGE_MAX, "trace time continues after %" PRId64 " s",
                            still_s);
         return was_still;
     }

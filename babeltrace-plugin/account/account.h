@@ -1,14 +1,14 @@
 /*
  * The display of the counters while the sink runs: a statistics file, a page for Prometheus, a
- * progress line, and a warning when a live session stops. A separate thread displays, so the output
- * goes on while the graph's thread waits.
+ * progress line, and a warning when a live session stops. A separate thread displays the counters,
+ * so the output continues while the graph's thread waits.
  *
- * The age of the counters: those of delivery (struct exporter_counts) are read when they are shown.
- * Those of events belong to the graph's thread, at no cost per event. That thread publishes a copy
- * after a batch of messages and when it is idle, at most once per ACCOUNT_PUBLISH_MS. So the copy
- * is older only while the thread waits for room in the queue, or for a trace reader that does not
- * answer. The output has the time of the copy. Each copy is taken between two messages, so its sums
- * are right.
+ * The age of the counters: the counters of delivery (struct exporter_counts) are read when they are
+ * shown. The counters of events belong to the graph's thread, which needs no lock to count an
+ * event. That thread publishes a copy after a batch of messages and when it is idle, at most once
+ * per ACCOUNT_PUBLISH_MS. So the copy is older only while the thread waits for room in the queue,
+ * or for a trace reader that does not answer. The output has the time of the copy. Each copy is
+ * taken between two messages, so its sums are right.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -66,25 +66,25 @@ struct counts account_end(struct account *account, const struct input_counts *in
 void account_free(struct account *account);
 
 /*
- * Watches whether a live session is alive. Then trace time moves, even without events: LTTng sends
- * a beacon at each tick of the session's live timer. Trace time stops when session, consumer or
- * relay daemon are gone or hang, and when a program was killed in the middle of a record. All later
- * events may be lost then, and no other sign exists.
+ * Watches whether a live session is alive. Its trace time moves even without events, because LTTng
+ * sends a beacon at each tick of the session's live timer. Trace time stops if the session daemon,
+ * the consumer daemon or the relay daemon is gone or hangs. Trace time also stops if a program was
+ * killed in the middle of a record. All later events may be lost then, and no other sign exists.
  */
 #define WATCH_STILL_MS    10000 /* the time without progress before a warning */
 #define WATCH_PERIOD_MS   500   /* the longest time between two calls of watch_look() */
 #define WATCH_MESSAGE_MAX 256
 
 struct watch {
-    int64_t trace_time_ns; /* the last value that moved */
-    int64_t since_ms;      /* the time of that move */
-    bool had_streams;
-    bool is_still; /* the warning was given */
+    int64_t trace_time_ns; /* at the last call */
+    int64_t since_ms;      /* when trace time last moved */
+    bool had_streams;      /* a stream was open at one of the calls */
+    bool is_still;         /* the warning was given */
 };
 
 void watch_begin(struct watch *watch, int64_t now_ms);
 
-/* is_stuck: the graph's thread does not return. Returns whether there is a warning. */
+/* is_stuck: the graph's thread does not return from a call. Returns whether there is a message. */
 bool watch_look(struct watch *watch, const struct input_counts *input, bool is_stuck,
                 int64_t now_ms, char message[WATCH_MESSAGE_MAX]);
 

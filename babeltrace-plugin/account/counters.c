@@ -48,7 +48,7 @@ const struct counter counters[] = {
      "Spans encoded without some of their parts, or with texts cut, because these were too large."},
 
     {"spans_finished", METRIC_COUNTER, SECTION_SPANS, "", COUNTS_OFFSET(output.spans),
-     "Spans finished and given to delivery; each step is one."},
+     "Spans finished and given to delivery; each step is a span."},
     {"spans_accepted", METRIC_COUNTER, SECTION_SPANS, "accepted", COUNTS_OFFSET(output.outcome[OUTCOME_ACCEPTED]),
      "Spans that the collector has accepted, or that are in the file."},
     {"spans_refused", METRIC_COUNTER, SECTION_SPANS, "refused", COUNTS_OFFSET(output.outcome[OUTCOME_REFUSED]),
@@ -59,7 +59,7 @@ const struct counter counters[] = {
      "Spans refused one by one: too large for the collector."},
     {"spans_possibly_persisted", METRIC_COUNTER | METRIC_RARE, SECTION_SPANS, "possibly persisted",
      COUNTS_OFFSET(output.outcome[OUTCOME_POSSIBLY_PERSISTED]),
-     "Spans sent to Kafka without an answer in time: in its log, or not; not sent again."},
+     "Spans sent to Kafka without an answer in time: perhaps in Kafka's log; not sent again."},
     {"spans_undelivered", METRIC_COUNTER, SECTION_SPANS, "undelivered",
      COUNTS_OFFSET(output.outcome[OUTCOME_UNDELIVERED]),
      "Spans given up: the collector could not be reached in time."},
@@ -83,13 +83,13 @@ const struct counter counters[] = {
     {"rule_spans", METRIC_COUNTER, SECTION_RULES, "spans made", COUNTS_OFFSET(input.rules.spans),
      "Spans made by rules, without their stages."},
     {"rule_shorter", METRIC_COUNTER, SECTION_RULES, "too short", COUNTS_OFFSET(input.rules.shorter),
-     "Spans shorter than the rule's least, which were not made."},
+     "Spans that were not made, because they were shorter than the rule asks for."},
     {"rule_begun_again", METRIC_COUNTER, SECTION_RULES, "begun again", COUNTS_OFFSET(input.rules.begun_again),
-     "Begins whose key began again before an end."},
+     "Begins that were followed by another begin with the same key, before an end."},
     {"rule_dropped", METRIC_COUNTER, SECTION_RULES, "dropped from the stack", COUNTS_OFFSET(input.rules.dropped),
      "Begins on a thread's stack that had not ended when the span around them ended."},
     {"rule_begins_unmatched", METRIC_COUNTER, SECTION_RULES, "unmatched", COUNTS_OFFSET(input.rules.unmatched),
-     "Begins whose end did not come in time, or which made room for others."},
+     "Begins whose end did not arrive in time, or which made room for others."},
     {"rule_unusable", METRIC_COUNTER, SECTION_RULES, "unusable", COUNTS_OFFSET(input.rules.unusable),
      "Begins with an impossible duration, or for which memory ran out."},
     {"rule_open", METRIC_GAUGE, SECTION_RULES, "open", COUNTS_OFFSET(input.rules.open),
@@ -107,7 +107,7 @@ const struct counter counters[] = {
      "Halves that wait for their client's half."},
 
     {"spool_spans", METRIC_COUNTER, SECTION_SPOOL, "", COUNTS_OFFSET(output.spool.spans),
-     "Spans in the spool: found there at the start, and put in since."},
+     "Spans that were in the spool at the start, or were put into the spool since."},
     {"spool_delivered", METRIC_COUNTER, SECTION_SPOOL, "delivered",
      COUNTS_OFFSET(output.spool.outcome[OUTCOME_ACCEPTED]),
      "Spans of the spool that the collector has accepted, or that are in the file."},
@@ -125,13 +125,13 @@ const struct counter counters[] = {
      COUNTS_OFFSET(output.spool.outcome[OUTCOME_UNDELIVERED]),
      "Spans of the spool given up: the collector accepted others, but not these."},
     {"spool_dropped", METRIC_COUNTER, SECTION_SPOOL, "dropped", COUNTS_OFFSET(output.spool.outcome[OUTCOME_DROPPED]),
-     "Spans of the spool dropped because it was full."},
+     "Spans of the spool dropped because the spool was full."},
     {"spool_expired", METRIC_COUNTER, SECTION_SPOOL, "expired", COUNTS_OFFSET(output.spool.expired),
      "Spans of the spool that became too old."},
     {"spool_corrupt", METRIC_COUNTER, SECTION_SPOOL, "corrupt", COUNTS_OFFSET(output.spool.corrupt),
      "Spans of the spool in damaged records."},
     {"spool_unknown", METRIC_COUNTER | METRIC_RARE, SECTION_SPOOL, "unknown", COUNTS_OFFSET(output.spool.unknown),
-     "Spans that left the spool between a killed reader's last account and its death."},
+     "Spans that left the spool between a killed reader's last account and the kill."},
     {"spool_waiting", METRIC_GAUGE, SECTION_SPOOL, "in it", COUNTS_OFFSET(output.spool.waiting),
      "Spans in the spool: not delivered, not lost."},
 
@@ -141,7 +141,7 @@ const struct counter counters[] = {
      "Packets of events overwritten or lost before they were read."},
 
     {"streams_open", METRIC_GAUGE, SECTION_NOTES, NULL, COUNTS_OFFSET(input.streams_open),
-     "Streams of the trace that have not ended: a live session without any is dead."},
+     "Streams of the trace that have not ended: a live session without streams has ended."},
     {"spans_open", METRIC_GAUGE, SECTION_NOTES, "spans open", COUNTS_OFFSET(core.spans_open),
      "Spans under assembly."},
     {"open_bytes", METRIC_GAUGE, SECTION_NOTES, "bytes of them", COUNTS_OFFSET(core.open_bytes),
@@ -190,7 +190,7 @@ const struct counter counters[] = {
     {"join_spans_held", METRIC_GAUGE, SECTION_NOTES, NULL, COUNTS_OFFSET(input.join.spans_held),
      "Spans that wait for their trace to be joined."},
     {"join_held_bytes", METRIC_GAUGE, SECTION_NOTES, NULL, COUNTS_OFFSET(input.join.held_bytes),
-     "Memory taken by spans that wait to be joined, and by what is remembered for joining."},
+     "Memory taken by spans that wait to be joined, and by the tables of the join."},
     {"metrics_unnamed", METRIC_COUNTER, SECTION_NOTES, "metrics without names", COUNTS_OFFSET(input.hosts.unnamed),
      "Samples of hosts' metrics whose names had not arrived yet."},
     {"metrics_invalid", METRIC_COUNTER, SECTION_NOTES, "metrics unreadable", COUNTS_OFFSET(input.hosts.invalid),
@@ -200,7 +200,7 @@ const struct counter counters[] = {
     {"metrics_no_room", METRIC_COUNTER, SECTION_NOTES, "metrics without room", COUNTS_OFFSET(input.hosts.no_room),
      "Samples of hosts' metrics from more hosts or groups than there is room for."},
     {"host_spans_tagged", METRIC_COUNTER, SECTION_NOTES, NULL, COUNTS_OFFSET(input.hosts.spans_tagged),
-     "Spans tagged with what their host did meanwhile."},
+     "Spans that have tags about their host."},
     {"host_spans_early", METRIC_COUNTER, SECTION_NOTES, "spans tagged early",
      COUNTS_OFFSET(input.hosts.spans_early),
      "Spans that did not wait for their host's next sample, to make room."},
@@ -219,30 +219,30 @@ const struct counter counters[] = {
     {"steps_spilled", METRIC_COUNTER, SECTION_NOTES, "steps spilled", COUNTS_OFFSET(core.steps_spilled),
      "Steps that found no room in the event of their span, and were recorded as events of their own."},
     {"spans_duplicate", METRIC_COUNTER, SECTION_NOTES, "spans duplicate", COUNTS_OFFSET(core.spans_duplicate),
-     "Spans put together and not given out: they had been already."},
+     "Spans assembled a second time, and not given out again."},
     {"spans_with_loss", METRIC_COUNTER, SECTION_NOTES, "spans touched by losses",
      COUNTS_OFFSET(core.spans_with_loss),
      "Spans tagged blkin.lost: events were lost while they were open."},
     {"spans_corrected", METRIC_COUNTER, SECTION_NOTES, "spans of a corrected clock",
      COUNTS_OFFSET(core.spans_corrected),
-     "Spans moved by what the clock of their host was off."},
-    {"events_unsure", METRIC_COUNTER | METRIC_RARE, SECTION_NOTES, "missing events that may have come",
+     "Spans whose times were corrected, because the clock of their host was wrong."},
+    {"events_unsure", METRIC_COUNTER | METRIC_RARE, SECTION_NOTES, "missing events that may have arrived",
      COUNTS_OFFSET(core.events_unsure),
-     "Events of events_missing that may have come: a process that was killed may have sent them."},
+     "Events of events_missing that may have arrived: a process that was killed may have sent them."},
     {"events_awaited", METRIC_GAUGE | METRIC_RARE, SECTION_NOTES, NULL, COUNTS_OFFSET(core.events_awaited),
-     "Events that have not come, although later ones have: after 10 s they count as missing."},
+     "Events that have not arrived, although later ones have: after 10 s they count as missing."},
     {"not_noted", METRIC_COUNTER, SECTION_NOTES, "losses and clocks not noted", COUNTS_OFFSET(core.not_noted),
-     "Losses and clock samples without room to keep them: a tag blkin.lost may be missing."},
+     "Losses and clock samples that found no room: a tag blkin.lost may be missing."},
     {"services_merged", METRIC_COUNTER, SECTION_NOTES, "events of merged services",
      COUNTS_OFFSET(core.services_merged),
      "Events of more services than there is room for, shown as one."},
     {"spans_unsure", METRIC_COUNTER, SECTION_NOTES, "spans maybe not in the file", COUNTS_OFFSET(output.unsure),
-     "Spans accepted by a file whose end failed: they may not be in it."},
+     "Spans written to a file whose last write failed: they may not be in the file."},
     {"spool_found", METRIC_COUNTER, SECTION_NOTES, "spans found in the spool", COUNTS_OFFSET(output.spool.found),
      "Spans that an earlier sink has left in the spool."},
     {"spool_unreadable", METRIC_COUNTER, SECTION_NOTES, "unreadable pieces of the spool",
      COUNTS_OFFSET(output.spool.unreadable),
-     "Pieces of the spool's files that are no record: nobody knows of how many spans."},
+     "Pieces of the spool's files that are no records: the number of their spans is unknown."},
     {"spool_errors", METRIC_COUNTER, SECTION_NOTES, "errors of the spool", COUNTS_OFFSET(output.spool.errors),
      "Records that the spool's disk did not take: their spans stayed in the queue."},
     {"spool_bytes", METRIC_GAUGE, SECTION_NOTES, NULL, COUNTS_OFFSET(output.spool.bytes),
@@ -250,7 +250,7 @@ const struct counter counters[] = {
     {"requests", METRIC_COUNTER, SECTION_NOTES, NULL, COUNTS_OFFSET(output.requests),
      "Attempts to deliver a batch."},
     {"retries", METRIC_COUNTER, SECTION_NOTES, NULL, COUNTS_OFFSET(output.retries),
-     "Attempts that repeat one that failed."},
+     "Attempts that repeat a failed attempt."},
     {"stats_file_errors", METRIC_COUNTER, SECTION_NOTES, "errors of the statistics file",
      COUNTS_OFFSET(display.file_errors),
      "Failures to write the statistics file."},
@@ -340,7 +340,7 @@ static bool is_shown(size_t i, const struct counts *counts, uint64_t value, enum
 static void print_line(struct printer *line, const struct counts *counts, enum line_style style)
 {
     enum section last = METRIC_SECTIONS;
-    const char *joint = "";
+    const char *separator = "";
 
     for (size_t i = 0; i < counters_count; i++) {
         const struct counter *counter = &counters[i];
@@ -352,8 +352,8 @@ static void print_line(struct printer *line, const struct counts *counts, enum l
         if (counter->section != last)
             print(line, "%s%s", i ? "; " : "", sections[counter->section].title);
         else
-            print_string(line, joint);
-        joint = is_total(i) ? " = " : is_sum ? " + " : ", ";
+            print_string(line, separator);
+        separator = is_total(i) ? " = " : is_sum ? " + " : ", ";
         last = counter->section;
         print(line, "%" PRIu64 "%s%s", value, counter->label[0] ? " " : "", counter->label);
     }
@@ -389,7 +389,7 @@ static void print_time(struct printer *page, const char *name, int64_t time_ns, 
 void prometheus_print(struct printer *page, const struct counts *counts, const struct run_info *run)
 {
     print_metric_head(page, "blkin_sink_info", "gauge",
-                      "Which sink this is; the value is always 1.");
+                      "Version and endpoint of the sink; the value is always 1.");
     print_string(page, "blkin_sink_info{");
     print_label(page, "version", text_of(BLKIN_RELEASE));
     print_string(page, ",");
@@ -400,7 +400,7 @@ void prometheus_print(struct printer *page, const struct counts *counts, const s
     print_time(page, "blkin_events_time_seconds", run->events_ns,
                "When the counters of events were read, since 1970.");
     print_time(page, "blkin_trace_time_seconds", counts->input.trace_time_ns,
-               "Up to when the trace was read, since 1970; 0 before anything was.");
+               "Time of the newest event that was read, since 1970; 0 before the first event.");
     for (size_t i = 0; i < counters_count; i++)
         counter_print(page, &counters[i], counts);
 }

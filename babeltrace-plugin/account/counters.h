@@ -3,12 +3,12 @@
  *
  *     events = in spans + foreign + ... (the parts of SECTION_EVENTS)
  *     spans finished = accepted + refused + ... + waiting (the parts of SECTION_SPANS)
- *     beginnings by rules = spans made + ... + open (the parts of SECTION_RULES)
+ *     begins by rules = spans made + ... + open (the parts of SECTION_RULES)
  *     servers' halves = joined + unjoined + ... + waiting (the parts of SECTION_JOINS)
  *     spans ever in the spool = delivered + ... + waiting (the parts of SECTION_SPOOL)
  *                             = found at the start + spooled
  *
- * Servers' halves are those without ids of their clients.
+ * Only the servers' halves of requests whose clients sent no ids count as halves.
  *
  * One table in counters.c has all counters. The summary line, the progress line, the statistics
  * file and the Prometheus page come from the table, so a new counter is one line there.
@@ -42,7 +42,7 @@ struct input_counts {
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
     uint64_t streams_open;      /* begun and not ended */
     int64_t trace_time_ns;      /* the trace was read up to here; 0: nothing yet */
-    struct mark settled;        /* live session: all spans that began before have an outcome */
+    struct mark settled;        /* all spans that began before this mark have an outcome */
     uint64_t spans;             /* given to the stages */
     uint64_t spans_skipped;     /* of these: an earlier run has sent them */
     uint64_t spans_sampled_out; /* of these: left out by tail sampling */
@@ -52,10 +52,10 @@ struct input_counts {
     struct tail_counts tail;
 };
 
-/* The state of reading. */
+/* The progress of a source. */
 struct intake {
     struct input_counts counts;
-    struct trace_position read; /* of the last event read; valid if events are in time order */
+    struct trace_position read; /* after the last event; valid if events are in time order */
 };
 
 /* The counts of the display. */
@@ -74,7 +74,7 @@ struct counts {
 /* Data of a run besides its counters. */
 struct run_info {
     char *endpoint;    /* see endpoint_shown() */
-    int64_t start_ns;  /* these three: ns since 1970 */
+    int64_t start_ns;  /* ns since 1970, as are the next two members */
     int64_t events_ns; /* when the counters of events were read */
     int64_t now_ns;    /* when the other counters were read */
     bool has_ended;

@@ -133,8 +133,8 @@ static enum MHD_Result metrics_server_answer(struct MHD_Connection *connection, 
     return http_answer(connection, status, type, text, headers);
 }
 
-/* NULL: out of memory. */
-static char *say_what_there_is(const struct metrics_server *server)
+/* Returns the text for an unknown path: it names the pages. NULL when out of memory. */
+static char *metrics_server_index(const struct metrics_server *server)
 {
     char text[128];
     int length = snprintf(text, sizeof(text), "There is only");
@@ -170,7 +170,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     http_peer(connection)->is_busy = true;
     if (!page)
         return metrics_server_answer(connection, MHD_HTTP_NOT_FOUND, plain,
-                                     say_what_there_is(server));
+                                     metrics_server_index(server));
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return metrics_server_answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, plain, strdup(""));
     return metrics_server_answer(connection, MHD_HTTP_OK, page->content_type,
@@ -190,7 +190,7 @@ static void run_daemon(struct metrics_server *server)
            left_ms == 0);
 }
 
-/* Accepts ACCEPTS clients at most per call, because the thread has other work as well. */
+/* Accepts ACCEPTS clients at most, because the thread has other work, too. */
 static void accept_clients(struct metrics_server *server)
 {
     union peer_address from;

@@ -63,8 +63,8 @@ enum MHD_Result http_answer(struct MHD_Connection *connection, unsigned status, 
  * answer per connection.
  *
  * The server has no thread and never blocks: its owner polls, and calls the server when a
- * descriptor is ready. A client has METRICS_CLIENT_MS; the server hangs up on slower ones. At the
- * limit of connections, the client that has been idle for longest is disconnected, so silent
+ * descriptor is ready. A client has METRICS_CLIENT_MS; the server hangs up on slower clients. At
+ * the limit of connections, the client that has been idle for longest is disconnected, so silent
  * clients block nobody.
  */
 
@@ -82,7 +82,7 @@ struct metrics_server *metrics_server_open(const char *key, const char *where,
                                            struct error *error);
 
 /* Adds a page with a path such as "/statistics": at most SERVER_PAGES, with /metrics. The caller
- * owns the texts, which must live as long. */
+ * owns the texts, which must live as long as the server. */
 void metrics_server_add(struct metrics_server *server, const char *path, const char *content_type,
                         metrics_page_fn *page);
 #define SERVER_PAGES 2
@@ -90,7 +90,7 @@ void metrics_server_add(struct metrics_server *server, const char *path, const c
 /* Ends all connections. NULL is allowed. */
 void metrics_server_close(struct metrics_server *server);
 
-/* "http://127.0.0.1:9464/metrics" */
+/* Returns a URL such as "http://127.0.0.1:9464/metrics". */
 const char *metrics_server_url(const struct metrics_server *server);
 
 #define SERVER_POLLFDS 2

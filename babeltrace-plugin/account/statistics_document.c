@@ -221,15 +221,14 @@ bool statistics_read(struct statistics *statistics, struct names *names, const j
     if (scale < 0 || scale > 20)
         return error_set(error, "\"scale\": expected 0 to 20");
     for (enum statistics_kind kind = 0; kind < STATISTICS_KINDS; kind++) {
-        const char *what = statistics_arrays[kind].array;
-        const json_t *array = json_object_get(document, what);
+        const char *name = statistics_arrays[kind].array;
+        const json_t *array = json_object_get(document, name);
 
         for (size_t i = 0; i < json_array_size(array); i++) {
             if (!read_row(&reading, kind, json_array_get(array, i)))
-                return error_set(error,
-                                 "\"%s\", the one at %zu: expected one as `blkin work --root` "
-                                 "writes it",
-                                 what, i);
+                return error_set(
+                    error, "\"%s\", element %zu: expected an element as `blkin work --root` writes",
+                    name, i);
         }
     }
     return true;
@@ -237,7 +236,8 @@ bool statistics_read(struct statistics *statistics, struct names *names, const j
 
 /* ---- statistics on demand -------------------------------------------------------------------- */
 
-/* a child comes before its parent, except for delays in other processes' buffers */
+/* A trace is complete this long after its last span. A child arrives before its parent, unless the
+ * buffers of another process delay the child. */
 #define LIVE_QUIET_MS        2000
 #define TRACES_BYTES         ((size_t)64 << 20)
 #define LIVE_TRACE_SPANS_MAX 10000
@@ -251,7 +251,7 @@ struct live_statistics {
     struct names *names;
     struct statistics *statistics;
     struct open_traces *traces;
-    bool is_starved;
+    bool has_no_memory;
 };
 
 static void live_statistics_close(void *context, const struct closed_trace *closed)
@@ -259,7 +259,7 @@ static void live_statistics_close(void *context, const struct closed_trace *clos
     struct live_statistics *live = context;
 
     if (!closed->is_linked || !statistics_add_rest(live->statistics, closed->model))
-        live->is_starved = true;
+        live->has_no_memory = true;
 }
 
 struct live_statistics *live_statistics_new(void)
@@ -300,14 +300,14 @@ void live_statistics_add(struct live_statistics *live, const struct span *span)
     if (!statistics_add_span(live->statistics, &added) ||
         !open_traces_add(live->traces, span->trace_id_high, span->trace_id, &added, 0,
                          live->now_ms))
-        live->is_starved = true;
+        live->has_no_memory = true;
 }
 
 bool live_statistics_advance(struct live_statistics *live, int64_t now_ms)
 {
     live->now_ms = now_ms;
     open_traces_advance(live->traces, now_ms);
-    return !live->is_starved && statistics_bytes(live->statistics) < HISTOGRAM_BYTES;
+    return !live->has_no_memory && statistics_bytes(live->statistics) < HISTOGRAM_BYTES;
 }
 
 void live_statistics_close_traces(struct live_statistics *live)

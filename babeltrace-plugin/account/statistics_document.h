@@ -27,7 +27,7 @@ void statistics_print_row(struct printer *printer, const struct statistics *stat
 
 /*
  * Prints a count after `before`, such as ",\"spans\":". A JSON reader accepts no integer above 2^63
- * - 1 and no infinite number: one would make the document unreadable. Sums of untrusted
+ * - 1 and no infinite number: such a number would make the document unreadable. Sums of untrusted
  * documents may be larger: such a count loses its highest bit.
  */
 void statistics_print_count(struct printer *printer, const char *before, uint64_t count);
@@ -69,7 +69,7 @@ void live_statistics_add(struct live_statistics *statistics, const struct span *
 /* Closes complete traces. Returns false if the statistics must begin again, for lack of memory. */
 bool live_statistics_advance(struct live_statistics *statistics, int64_t now_ms);
 
-/* Closes all traces: no further spans come. */
+/* Closes all traces: no further span will arrive. */
 void live_statistics_close_traces(struct live_statistics *statistics);
 
 /*

@@ -159,13 +159,13 @@ static int create_again(const char *path)
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     int fd = open(path, flags, 0666);
 
-    /* left by a killed sink: only this process has a name with its process id */
+    /* a killed sink with the same process id has left the file */
     if (fd < 0 && errno == EEXIST && unlink(path) == 0)
         fd = open(path, flags, 0666);
     return fd;
 }
 
-/* Some file systems report a failed write only at close(2), so this closes a second descriptor. */
+/* Closes a second descriptor, because some file systems report a failed write only at close(2). */
 static bool is_stored(int fd)
 {
     const int second = dup(fd);
@@ -190,8 +190,8 @@ static int fill(const char *path, const char *text)
     return -1;
 }
 
-/* Renames the file. A file that has appeared meanwhile is not replaced. Returns false with errno
- * set. */
+/* Renames the file. Without may_replace, a file that has the name `to` is not replaced. Returns
+ * false with errno set. */
 static bool move(const char *from, const char *to, bool may_replace)
 {
     if (!may_replace) {

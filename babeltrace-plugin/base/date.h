@@ -23,7 +23,7 @@ static inline int64_t wall_clock_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Returns false if time_ns is 0 (no time). */
+/* Returns false if time_ns is 0 (no time) or negative. */
 static inline bool date_write(int64_t time_ns, char text[DATE_MAX])
 {
     const time_t seconds = (time_t)(time_ns / 1000000000);
@@ -51,7 +51,7 @@ static inline int64_t date_read(const char *text)
     return seconds * 1000000000 + (int64_t)milliseconds * 1000000;
 }
 
-/* Returns the text form, or JSON's null if time_ns is 0. NULL: out of memory. */
+/* Returns the text form, or JSON's null if time_ns is 0 or negative. NULL: out of memory. */
 static inline json_t *json_time(int64_t time_ns)
 {
     char text[DATE_MAX];

@@ -63,7 +63,7 @@ static inline int64_t duration_read(const char *text)
     return -1;
 }
 
-/* Returns ms: 1 ms to a day; 0 if the text is no such duration. */
+/* Returns a whole number of ms, from 1 ms to a day; 0 if the text is no such duration. */
 static inline int64_t duration_read_ms(const char *text)
 {
     const int64_t ns = duration_read(text);

@@ -1,6 +1,6 @@
 /*
- * Files: pread(2), write(2) and pwrite(2) without short counts, durable names, fingerprints; the
- * boot.
+ * Files: pread(2), write(2) and pwrite(2) without short counts, durable names, fingerprints. The id
+ * of the boot.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -26,8 +26,8 @@ static inline uint64_t hash_number(uint64_t seed, uint64_t number)
     return hash_mix(seed ^ number);
 }
 
-/* Returns random bytes for a table whose keys come from a trace. Without random bytes an attacker
- * could choose keys that make the table slow. */
+/* Returns random bits for a table whose keys come from a trace: an attacker cannot choose keys that
+ * make the table slow. If the kernel has no random bits yet, returns the table's address. */
 static inline uint64_t hash_seed(const void *table)
 {
     uint64_t seed;

@@ -25,13 +25,13 @@ static bool http_check_file(const char *name, const char *path, struct error *er
 {
     if (!http_is_given(path) || access(path, R_OK) == 0)
         return true;
-    return error_set(error, "%s \"%s\": cannot read it: %s", name, path, strerror(errno));
+    return error_set(error, "%s \"%s\": cannot read the file: %s", name, path, strerror(errno));
 }
 
 bool http_tls_check(const struct http_tls *tls, const struct http_names *names, struct error *error)
 {
     if (http_is_given(tls->key) && !http_is_given(tls->cert))
-        return error_set(error, "%s: expected %s with it", names->key, names->cert);
+        return error_set(error, "%s needs %s", names->key, names->cert);
     return http_check_file(names->ca, tls->ca, error) &&
            http_check_file(names->cert, tls->cert, error) &&
            http_check_file(names->key, tls->key, error);
@@ -133,8 +133,8 @@ void http_client_close(struct http_client *client)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* A server that wants a certificate sends an alert of TLS 1.3 when the request arrives. A server of
- * TLS 1.2 just ends the connection. */
+/* A TLS 1.3 server that wants a certificate sends an alert when the request arrives. A TLS 1.2
+ * server ends the handshake with an alert. */
 static bool http_wants_certificate(const struct http_client *client, CURLcode code)
 {
     return !client->has_certificate &&
@@ -162,15 +162,15 @@ bool http_client_describe(const struct http_client *client, CURLcode code, const
     struct error advice = {""};
 
     if (http_wants_certificate(client, code))
-        error_set(&advice, "; it asks for a client certificate: name it with %s and %s",
-                  names->cert, names->key);
+        error_set(&advice, "; the server asks for a client certificate: set %s and %s", names->cert,
+                  names->key);
     else if (http_may_want_certificate(client, code))
-        error_set(&advice, "; if it asks for a client certificate, name it with %s and %s",
+        error_set(&advice, "; if the server asks for a client certificate, set %s and %s",
                   names->cert, names->key);
     else if (code == CURLE_SSL_CONNECT_ERROR)
-        error_set(&advice, "; if it speaks plain HTTP, write http:// in %s", names->url);
+        error_set(&advice, "; if the server speaks plain HTTP, write http:// in %s", names->url);
     else if (code == CURLE_PEER_FAILED_VERIFICATION)
-        error_set(&advice, "; if it is the right one, name the CA of its certificate with %s",
+        error_set(&advice, "; if this is the right server, set %s to the CA of its certificate",
                   names->ca);
     else if (code == CURLE_SSL_CACERT_BADFILE)
         error_set(&advice, "; see %s", names->ca);
@@ -236,7 +236,7 @@ const char *endpoint_unparsed(const char *endpoint)
 
 /* ---- checking and completing ----------------------------------------------------------------- */
 
-/* expected: NULL for any text except an empty query. */
+/* expected: NULL for any text that is not empty. */
 static bool part_is(CURLU *parsed, CURLUPart part, const char *expected)
 {
     char *text = NULL;
@@ -266,7 +266,7 @@ static bool is_local(CURLU *parsed)
     return local;
 }
 
-static CURLUcode complete(CURLU *parsed, const char *path, struct http_url *url)
+static CURLUcode http_url_complete(CURLU *parsed, const char *path, struct http_url *url)
 {
     char *text = NULL;
     CURLUcode code = CURLUE_OK;
@@ -285,7 +285,7 @@ static CURLUcode complete(CURLU *parsed, const char *path, struct http_url *url)
     return code;
 }
 
-static const char *reason(CURLUcode code)
+static const char *http_url_reason(CURLUcode code)
 {
 #if LIBCURL_VERSION_NUM >= 0x075000
     return curl_url_strerror(code);
@@ -313,12 +313,12 @@ bool http_url_parse(struct http_url *url, const char *path, const char *endpoint
     if (code == CURLUE_OK) {
         url->is_local = is_local(parsed);
         url->is_plain = part_is(parsed, CURLUPART_SCHEME, "http");
-        code = complete(parsed, path, url);
+        code = http_url_complete(parsed, path, url);
     }
     curl_url_cleanup(parsed);
     return code == CURLUE_OK ||
            error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]%s: %s",
-                     endpoint_unparsed(endpoint), path, reason(code));
+                     endpoint_unparsed(endpoint), path, http_url_reason(code));
 }
 
 void http_url_free(struct http_url *url)

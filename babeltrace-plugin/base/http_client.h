@@ -44,7 +44,7 @@ struct http_client {
     char reason[CURL_ERROR_SIZE]; /* libcurl's message about the last transfer; "": none */
 };
 
-/* Checks that all files can be read, and that each key has a certificate. Returns false with error
+/* Checks that all files can be read, and that a key has a certificate. Returns false with error
  * set. */
 bool http_tls_check(const struct http_tls *tls, const struct http_names *names,
                     struct error *error);

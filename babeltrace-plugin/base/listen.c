@@ -130,11 +130,7 @@ void listen_url(const struct listen_address *address, int fd, const char *scheme
                 char url[LISTEN_URL_MAX])
 {
     const bool is_six = strchr(address->host, ':') != NULL;
-    union {
-        struct sockaddr any;
-        struct sockaddr_in four;
-        struct sockaddr_in6 six;
-    } bound = {.six = {0}};
+    union peer_address bound = {.six = {0}};
     socklen_t length = sizeof(bound);
     unsigned port = 0;
 

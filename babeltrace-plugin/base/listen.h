@@ -1,5 +1,5 @@
 /*
- * The address of an HTTP server: "[ADDRESS:]PORT".
+ * The address of an HTTP server, "[ADDRESS:]PORT", and the limits of its connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -68,7 +68,7 @@ int listener_accept(struct listener *listener, union peer_address *from, socklen
 struct listener_sender {
     uint64_t connections; /* without leaving peers */
     uint64_t leaving;
-    uint64_t hung_up; /* ever */
+    uint64_t hung_up; /* since the start; the owner counts */
 };
 
 /* A client; part of the owner's struct. */
@@ -83,7 +83,7 @@ struct listener_peer {
 
 /* The owner sets the members up to hang_up. */
 struct listener_peers {
-    uint64_t most;
+    uint64_t most;    /* connections at one time */
     int64_t time_ms;  /* most time between since_ms and the end of a request */
     bool spares_busy; /* a busy peer is never ended for a new peer of its sender */
     bool spares_idle; /* the time limit ends busy peers only */

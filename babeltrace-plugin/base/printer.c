@@ -11,12 +11,10 @@
 
 void print_text(struct printer *printer, const char *text, size_t length)
 {
-    if (!printer->has_failed && buffer_reserve(&printer->buffer, length)) {
-        memcpy(printer->buffer.data + printer->buffer.length, text, length);
-        printer->buffer.length += length;
-    } else {
+    if (!printer->has_failed && buffer_reserve(&printer->buffer, length))
+        buffer_put(&printer->buffer, text, length);
+    else
         printer->has_failed = true;
-    }
 }
 
 void print_string(struct printer *printer, const char *string)

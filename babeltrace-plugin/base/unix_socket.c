@@ -49,9 +49,8 @@ static bool remove_stale(const struct sockaddr_un *address, int type, struct err
     if (fd >= 0)
         close(fd);
     if (answer != ECONNREFUSED && answer != ENOENT)
-        return error_set(
-            error, "socket \"%s\": another process listens there; each sink needs its own socket",
-            address->sun_path);
+        return error_set(error, "socket \"%s\": another process listens there: name another socket",
+                         address->sun_path);
     return !is_same(address, &found) || unlink(address->sun_path) == 0 || errno == ENOENT;
 }
 

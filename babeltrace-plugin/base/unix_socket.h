@@ -1,5 +1,5 @@
 /*
- * A listening Unix socket in the file system.
+ * Unix sockets in the file system: listening, connecting, passed descriptors, the user of a sender.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -49,8 +49,8 @@ ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, i
  * this function before any client connects. */
 bool unix_socket_name_senders(int listener);
 
-/* Reads a message without waiting, and drops its bytes. The kernel vouches for the user. Returns
- * false if there is no message. */
+/* Reads a message without waiting, and drops its bytes. *user is the kernel's word, not the
+ * sender's. Returns false if there is no message, or no user with it. */
 bool unix_socket_sender(int socket, uint32_t *user);
 
 #endif

@@ -17,8 +17,8 @@
  * read, up to length, which is not 0. */
 size_t utf8_put(char **at, const char *bytes, size_t length);
 
-/* Returns the first limit bytes, or up to three fewer to end at a whole character. Reads the byte
- * after them. */
+/* Returns the first limit bytes, or up to three fewer to end at a whole character. The byte after
+ * the first limit bytes must be readable. */
 struct text utf8_beginning(struct text text, size_t limit);
 
 bool utf8_is_valid(struct text text);

@@ -46,7 +46,7 @@ struct event_layout {
     const char *event_name;
     enum event_kind kind;
     enum layout_form form;
-    struct event_field fields[LAYOUT_FIELDS_MAX + 1]; /* ends without a name */
+    struct event_field fields[LAYOUT_FIELDS_MAX + 1]; /* the last element has no name */
 };
 
 #define LAYOUT(name, kind, form, ...) \
@@ -131,7 +131,7 @@ struct stream_decoder {
     struct table_link in_table; /* of streams */
     const bt_stream *stream;
     struct table plans;    /* by event class */
-    uint64_t classes_seen; /* of the stream class, none of them ours */
+    uint64_t classes_seen; /* event classes of the stream class that has_ours covers */
     bool has_ours;
     bool has_clock;    /* false: events have no time */
     bool is_monotonic; /* LTTng's own clock: CLOCK_MONOTONIC in ns */
@@ -159,7 +159,7 @@ static int context_index(const bt_field_class *context, const char *name, bt_fie
     return -1;
 }
 
-/* In ns. Two clocks whose offsets differ by a multiple of 2^64 ns do not occur. */
+/* Returns the clock's offset. Its unit is ns, as LTTng's clock has a frequency of 1 GHz. */
 static int64_t clock_of(const bt_clock_class *clock)
 {
     int64_t seconds;
@@ -231,7 +231,7 @@ struct origin stream_decoder_origin(const struct stream_decoder *decoder)
     return decoder->origin.origin;
 }
 
-/* NULL: not an event of ours. */
+/* Returns NULL if BlkKin has no such event. */
 static const struct event_layout *find_layout(const char *event_name)
 {
     for (size_t i = 0; event_name && i < sizeof(layouts) / sizeof(layouts[0]); i++) {
@@ -302,13 +302,13 @@ static bool plan_layout(struct decode_plan *plan, const struct event_layout *lay
 static enum decoded plan_rule(struct decode_plan *plan, struct rules *rules, const char *name)
 {
     const struct rule_class *class;
-    bool is_starved = false;
+    bool has_no_memory = false;
 
     if (!rules || !name)
         return DECODED_FOREIGN;
-    class = rules_class(rules, text_of(name), &is_starved);
+    class = rules_class(rules, text_of(name), &has_no_memory);
     if (!class)
-        return is_starved ? DECODED_NO_MEMORY : DECODED_FOREIGN;
+        return has_no_memory ? DECODED_NO_MEMORY : DECODED_FOREIGN;
     plan->kind = EVENT_RULE;
     plan->rule = rule_fields_new(rules, class, plan->class);
     return plan->rule ? DECODED : DECODED_NO_MEMORY;
@@ -358,11 +358,11 @@ static const struct decode_plan *stream_decoder_plan(struct stream_decoder *deco
 
 static bool is_used(const struct stream_decoder *decoder, const char *event_name)
 {
-    bool is_starved = false;
+    bool has_no_memory = false;
 
     return find_layout(event_name) ||
            (decoder->rules && event_name &&
-            rules_class(decoder->rules, text_of(event_name), &is_starved));
+            rules_class(decoder->rules, text_of(event_name), &has_no_memory));
 }
 
 bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream)
@@ -441,7 +441,7 @@ void streams_end(struct streams *streams, const bt_stream *stream)
 
     if (!decoder)
         return;
-    memset(streams->recent, 0, sizeof(streams->recent)); /* some slots belong to this decoder */
+    memset(streams->recent, 0, sizeof(streams->recent)); /* may have plans of this decoder */
     table_remove(&streams->table, &decoder->in_table);
     stream_decoder_free(&decoder->in_table);
 }
@@ -482,7 +482,8 @@ static void read_payload(struct event *event, const struct decode_plan *plan,
     }
 }
 
-/* Without LTTng's own clock, or for an impossible moment, the event's own time counts. */
+/* Returns how long before `now` the moment was. Returns 0 for an impossible moment, and without
+ * LTTng's own clock. */
 static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snapshot *now,
                       int64_t moment_ns, unsigned bits)
 {

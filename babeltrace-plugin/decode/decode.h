@@ -2,7 +2,7 @@
  * From a babeltrace2 event to struct event.
  *
  * The meaning of an event class and the indexes of its fields are computed once per stream and
- * class. Then reading a field costs an index. Field types come from the trace's metadata and are
+ * class. Then a field is read by its index. Field types come from the trace's metadata and are
  * checked.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -37,7 +37,7 @@ struct streams {
     struct rules *rules;
 };
 
-/* rules may be NULL, and must live longer. Returns NULL when out of memory. */
+/* rules may be NULL, and must live longer than the streams. Returns NULL when out of memory. */
 struct streams *streams_new(struct rules *rules);
 
 /* NULL is allowed. */
@@ -47,11 +47,12 @@ void streams_free(struct streams *streams);
 enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
                           const bt_event *bt_event, struct event *event);
 
-/* Finds the plan of a class that is not in its slot of the cache. */
+/* Finds the plan of a class that is not in its slot of the cache. Returns NULL when out of memory.
+ */
 const struct decode_plan *streams_find_plan(struct streams *streams, struct recent_class *recent,
                                             const bt_event *event);
 
-/* Returns the decoding of the event. NULL: out of memory. */
+/* Returns the plan of the event's class; NULL when out of memory. */
 static inline const struct decode_plan *streams_plan(struct streams *streams, const bt_event *event)
 {
     const bt_event_class *class = bt_event_borrow_class_const(event);
@@ -76,7 +77,7 @@ static inline enum decoded streams_decode(struct streams *streams, const bt_mess
 /* Returns the stream's decoder, creating one at the first call. NULL when out of memory. */
 struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream *stream);
 
-/* Ends a stream. Another one may get its address, and the addresses of its classes. */
+/* Ends a stream. A later stream may get its address, and the addresses of its classes. */
 void streams_end(struct streams *streams, const bt_stream *stream);
 
 /* Returns the origin of the stream's events, as far as the trace says; lives as long as the stream.
@@ -94,8 +95,8 @@ static inline bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *
     if (bt_clock_snapshot_get_ns_from_origin(snapshot, time_ns) ==
         BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
         return true;
-    bt_current_thread_clear_error(); /* the next call of babeltrace2 would abort at a pending error
-                                      */
+    /* the next call of babeltrace2 would abort at a pending error */
+    bt_current_thread_clear_error();
     return false;
 }
 

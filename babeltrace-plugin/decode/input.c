@@ -53,7 +53,7 @@ static void say_newer(const struct decode_input *input, const bt_message *messag
 }
 
 /* Counts an event that does not go to the assembler. */
-static void pass_over(struct decode_input *input, const bt_message *message, enum decoded why)
+static void count_unused(struct decode_input *input, const bt_message *message, enum decoded why)
 {
     switch (why) {
     case DECODED_FOREIGN:
@@ -95,7 +95,7 @@ static void use_event(struct decode_input *input, const bt_message *message)
     input->intake->counts.events++;
     decoded = streams_decode(input->streams, message, event);
     if (decoded != DECODED) {
-        pass_over(input, message, decoded);
+        count_unused(input, message, decoded);
     } else if (!input_has_read(input, event)) {
         assembler_add(input->assembler, event);
     } else {
@@ -201,7 +201,7 @@ __attribute__((noinline)) static void use_other(struct decode_input *input,
     }
 }
 
-/* Returns false if the message has no time, or none that matters here. */
+/* Returns false if the message is no event and no inactivity beacon, or has no time. */
 static bool time_of_message(const bt_message *message, int64_t *time_ns)
 {
     switch (bt_message_get_type(message)) {

@@ -20,7 +20,6 @@ struct decode_input {
     struct intake *intake; /* the counts */
     struct assembler *assembler;
     struct trace_position from; /* an earlier run has read all events up to here */
-    struct stage *rules;        /* see rules/pairing.h */
     void (*warn)(void *context, const char *message);
     void *context;
 

@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 struct body {
-    struct buffer buffer; /* open, then the units with separators; close fits behind them */
+    struct buffer buffer; /* encoder->open, units with separators, and room for encoder->close */
     uint32_t *starts;     /* where each unit begins */
     uint32_t count;
     size_t starts_room;
     uint64_t group; /* the group that the next unit may share: see encoder.h */
 };
 
-/* Frees its memory. Zeros are an empty body. */
+/* Frees the body's memory. Zeros are an empty body. */
 void body_destroy(struct body *body);
 
 /* Empties the body; it keeps its memory. */
@@ -74,10 +74,10 @@ struct payload {
 };
 
 /*
- * Frames a run in place and without memory. The frame overwrites bytes before the first span, so
- * the caller frames runs from left to right; but runs that share no group can be framed in any
- * order. It also overwrites bytes after the last span, which body_unframe() restores. A run can be
- * framed, and a framed run be sent, several times.
+ * Frames a run in place, and allocates nothing. The frame overwrites bytes before the first span,
+ * so the caller frames runs from left to right; but runs that share no group can be framed in any
+ * order. The frame also overwrites bytes after the last span, which body_unframe() restores. A run
+ * can be framed several times, and a framed run can be sent several times.
  */
 struct framed {
     struct payload payload;

@@ -47,8 +47,8 @@ bool secret_read_file(const char *key, const char *path, bool is_private,
 bool credential_open(struct credential *credential, const struct credential_sources *sources,
                      struct error *error);
 
-/* Reads the credential again. Returns whether the secret changed; a read error keeps the old one.
- */
+/* Reads the credential again. Returns whether the secret changed. After a read error the old secret
+ * stays. */
 bool credential_renew(struct credential *credential);
 
 /* Overwrites the secret. */

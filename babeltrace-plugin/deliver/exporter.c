@@ -137,7 +137,7 @@ static void exporter_say_found(struct exporter *exporter)
     struct error message;
 
     error_set(&message,
-              "the spool \"%s\" holds %" PRIu64 " spans of an earlier run: they are sent first",
+              "the spool \"%s\" has %" PRIu64 " spans of an earlier run: they are sent first",
               spool_folder(exporter->spool), found);
     if (found)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
@@ -230,8 +230,8 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
            exporter_open_senders(exporter, of_batches, of_records, error);
 }
 
-/* Other senders do the work of a sender that cannot start, except that of the main one and the
- * spooler. */
+/* Other senders do the work of a sender that cannot start. The main sender and the spooler must
+ * start. */
 static bool exporter_start(struct exporter *exporter, struct error *error)
 {
     const char *warning = exporter->senders[0].transport->warning;
@@ -256,8 +256,8 @@ static bool exporter_start(struct exporter *exporter, struct error *error)
     return has_worked || error_set(error, "cannot start a thread");
 }
 
-/* Waits for the answer to the probe. Returns whether the exporter may go on after it. */
-static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
+/* Waits for the answer to the probe. Returns whether the exporter may send spans. */
+static bool exporter_await_probe(struct exporter *exporter, struct error *error)
 {
     const struct transport_reply *probe = &exporter->senders[0].probe;
 
@@ -287,7 +287,7 @@ struct exporter *exporter_new(const struct exporter_options *options,
     exporter->callbacks = *callbacks;
     exporter->stop_ms = CLOCK_NEVER;
     if (!exporter_set_up(exporter, error) || !exporter_start(exporter, error) ||
-        !exporter_is_welcome(exporter, error)) {
+        !exporter_await_probe(exporter, error)) {
         exporter_free(exporter);
         return NULL;
     }
@@ -309,7 +309,7 @@ static void exporter_say_dropped(struct exporter *exporter)
 
 static void exporter_say_spooled(struct exporter *exporter)
 {
-    const uint64_t kept = spool_counts(exporter->spool).spool.waiting;
+    const uint64_t left = spool_counts(exporter->spool).spool.waiting;
     struct error message;
 
     if (!spool_sync(exporter->spool, &message))
@@ -317,9 +317,10 @@ static void exporter_say_spooled(struct exporter *exporter)
     if (spool_has_lost(exporter->spool, &message))
         exporter->callbacks.report(exporter->callbacks.context, message.text);
     error_set(&message,
-              "the spool \"%s\" keeps %" PRIu64 " spans: the next sink with it sends them",
-              spool_folder(exporter->spool), kept);
-    if (kept)
+              "the spool \"%s\" has %" PRIu64
+              " spans left: the next sink that uses the spool sends them",
+              spool_folder(exporter->spool), left);
+    if (left)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
 }
 

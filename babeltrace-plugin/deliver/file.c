@@ -1,9 +1,9 @@
 /*
  * The file transport: the file is one large batch, complete after each send().
  *
- * Each send() writes the end of the file, such as JSON's closing bracket, and the next one
- * overwrites it. So programs can load the file while the sink runs, or after a kill. A pipe or a
- * terminal gets the end once, at the end.
+ * Each send() writes the end of the file, such as JSON's closing bracket, and the next send()
+ * overwrites the end. So programs can load the file while the sink runs, or after a kill. A pipe or
+ * a terminal gets the end once, from finish().
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,10 +26,10 @@ struct file_transport {
     const struct protocol *protocol;
     int fd;        /* -1: a FIFO without a reader yet */
     int cancel_fd; /* readable: end all waits */
-    bool seekable;
+    bool is_seekable;
     off_t length;   /* without the end */
     bool is_begun;  /* the text before the first batch is written */
-    bool has_spans; /* the next batch needs the joint */
+    bool has_spans; /* the next batch begins with protocol->file_joint */
     char path[];
 };
 
@@ -47,8 +47,8 @@ static bool file_wait_for(struct file_transport *file, int fd, int timeout_ms)
 static bool file_write_all(struct file_transport *file, struct text text, struct error *error)
 {
     while (text.length) {
-        ssize_t written = file->seekable ? pwrite(file->fd, text.data, text.length, file->length)
-                                         : write(file->fd, text.data, text.length);
+        ssize_t written = file->is_seekable ? pwrite(file->fd, text.data, text.length, file->length)
+                                            : write(file->fd, text.data, text.length);
 
         if (written < 0 &&
             (errno == EINTR || (errno == EAGAIN && file_wait_for(file, file->fd, -1))))
@@ -78,12 +78,13 @@ static bool file_write_tail(struct file_transport *file, struct error *error)
     return written;
 }
 
-/* On a full disk: removes the broken piece, which makes room for the tail. */
+/* After a failed write, such as on a full disk: removes what was written of the batch, which makes
+ * room for the tail. */
 static void file_take_back(struct file_transport *file, off_t length)
 {
     struct error second;
 
-    if (!file->seekable)
+    if (!file->is_seekable)
         return;
     file->length = length;
     if (ftruncate(file->fd, length) == 0)
@@ -108,18 +109,18 @@ static void file_send(struct transport *transport, const struct payload *payload
     struct file_transport *file = (struct file_transport *)transport;
     const off_t before = file->length;
     const struct text joint = file->has_spans ? file->protocol->file_joint : (struct text){NULL, 0};
-    bool may_help;
+    bool retry_may_help;
 
     *reply = (struct transport_reply){.outcome = OUTCOME_ACCEPTED};
     if (file_begin_output(file, &reply->error) && file_write_all(file, joint, &reply->error) &&
         file_write_all(file, payload->spans, &reply->error) &&
-        (!file->seekable || file_write_tail(file, &reply->error))) {
+        (!file->is_seekable || file_write_tail(file, &reply->error))) {
         file->has_spans = true;
         return;
     }
     /* a full disk may become free again; EAGAIN: cancel() has ended the wait for a reader */
-    may_help = file->seekable ? errno == ENOSPC || errno == EDQUOT : errno == EAGAIN;
-    reply->outcome = may_help ? OUTCOME_AGAIN : OUTCOME_REFUSED;
+    retry_may_help = file->is_seekable ? errno == ENOSPC || errno == EDQUOT : errno == EAGAIN;
+    reply->outcome = retry_may_help ? OUTCOME_AGAIN : OUTCOME_REFUSED;
     file_take_back(file, before);
 }
 
@@ -173,8 +174,8 @@ static bool file_finish(struct transport *transport, struct error *error)
 
     if (file->fd < 0)
         return true;
-    complete = file->seekable ? file_store(file, error)
-                              : file_begin_output(file, error) && file_write_tail(file, error);
+    complete = file->is_seekable ? file_store(file, error)
+                                 : file_begin_output(file, error) && file_write_tail(file, error);
     if (close(file->fd) < 0 && complete) {
         error_set(error, "file:%s: cannot close: %s", file->path, strerror(errno));
         complete = false;
@@ -240,16 +241,16 @@ static bool file_start(struct file_transport *file, bool continues, struct error
         return true; /* file_probe() waits, and an interruption ends that wait */
     if (file->fd < 0 || fstat(file->fd, &status) < 0)
         return file_set_open_error(file->path, errno, error);
-    file->seekable = S_ISREG(status.st_mode);
+    file->is_seekable = S_ISREG(status.st_mode);
     /* the file may be last night's only trace, so the sink does not overwrite content */
-    if (file->seekable && status.st_size > 0)
+    if (file->is_seekable && status.st_size > 0)
         return (continues && file_continue(file, status.st_size)) ||
                error_set(
                    error,
                    "file:%s: exists and is not empty, and is not overwritten: choose another name",
                    file->path);
     /* only the sender's thread, which blocks SIGPIPE, writes to a pipe */
-    if (!file->seekable)
+    if (!file->is_seekable)
         return true;
     return file_begin_output(file, error) && file_write_tail(file, error);
 }

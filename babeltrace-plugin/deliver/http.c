@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <zstd.h>
 
-#define COMPRESSION_LEVEL \
-    1 /* spans are repetitive: level 6 takes twice the time for a tenth less */
-#define UPLOAD_BUFFER (512L << 10) /* fewer and larger writes than libcurl's default */
+/* Spans are repetitive: level 6 takes twice the time, and saves only a tenth of the bytes. */
+#define COMPRESSION_LEVEL 1
+#define UPLOAD_BUFFER     (512L << 10) /* fewer and larger writes than libcurl's default */
 
 static const struct http_names http_parameters = {"the parameter endpoint", "tls-ca", "tls-cert",
                                                   "tls-key"};
@@ -69,7 +69,7 @@ static bool compress_gzip(struct compressor *compressor, struct text input, stru
     return length > 0;
 }
 
-/* As compress_gzip(). */
+/* Same as compress_gzip(), for zstd. */
 static bool compress_zstd(struct compressor *compressor, struct text input, struct text *output)
 {
     struct buffer *room = &compressor->output;
@@ -154,7 +154,8 @@ static void http_judge_failure(struct http_transport *http, CURLcode code,
     curl_off_t sent_bytes = 0;
     long proxy_status = 0;
 
-    /* libcurl 8.23 has times of a transfer even without a connection */
+    /* the bytes tell whether the batch was sent: libcurl 8.23 has times even without a connection
+     */
     curl_easy_getinfo(http->client.curl, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
     curl_easy_getinfo(http->client.curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
     *reply = (struct transport_reply){
@@ -205,8 +206,8 @@ static bool http_use_credential(struct http_transport *http)
                 : http_client_set_password(&http->client, credential->secret));
 }
 
-/* Retries once with a new token: the token's file may have changed. Returns the final status,
- * or 0. */
+/* Retries once after status 401 if the source of the credential has changed, or after status 415
+ * without compression. Returns the final status, or 0. */
 static long http_request_twice(struct http_transport *http, struct text body,
                                struct transport_reply *reply)
 {

@@ -66,7 +66,7 @@ static void reply_advise(const struct protocol *protocol, long status, char advi
     const char *text = "";
 
     if (status == 401 || status == 403)
-        text = "; it needs valid credentials: see bearer-token-file and basic-auth-file";
+        text = "; the collector needs valid credentials: see bearer-token-file and basic-auth-file";
     else if (status == 413)
         text = "; the batch is too large: lower batch-bytes";
     else if (status >= 300 && status < 400)
@@ -91,7 +91,8 @@ static void reply_make_printable(struct text text, char said[SAID_MAX])
     said[length] = '\0';
 }
 
-/* An answer that is not a collector's, such as a login page. A proxy may send it for a while. */
+/* Judges an answer that is not a collector's, such as a login page. A proxy may send such a page
+ * for a while, so the sender retries. */
 static void reply_judge_stranger(const struct http_reply *answer, const struct protocol *protocol,
                                  const char *url, long status, struct transport_reply *reply)
 {
@@ -118,7 +119,7 @@ static void reply_judge_accepted(const struct http_reply *answer, const struct p
     if (!rejection.spans && !rejection.why.length)
         return;
     reply_make_printable(rejection.why, said);
-    error_set(&reply->error, "%s: %s", url, said[0] ? said : "it does not say why");
+    error_set(&reply->error, "%s: %s", url, said[0] ? said : "the collector does not say why");
 }
 
 void http_reply_judge(const struct http_reply *answer, const struct protocol *protocol,

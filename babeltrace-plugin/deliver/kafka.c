@@ -4,7 +4,7 @@
  *
  * librdkafka sends in its own threads. It retries for up to request_timeout_ms, and never writes a
  * message twice into the log (idempotence). After that time, the caller may retry a message that
- * librdkafka never sent. A message that it did send may be in the log, so nobody retries it.
+ * librdkafka never sent. A message that was sent may be in the log, so no caller retries it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,9 +35,9 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 #define AWAY_MS        1000   /* same, if the brokers were away before */
 #define LOOK_STEP_MS   200    /* one call of rd_kafka_metadata(), which cannot be interrupted */
 #define LOOK_AGAIN_MS  300000 /* partitions may have been added */
-#define MAKING_MS      1000   /* the wait for brokers that make topics automatically */
-#define WAIT_STEP_MS   100
-#define CANCELLED_MS   2000 /* the wait for the reports about purged messages */
+#define MAKING_MS      1000   /* the wait for brokers that create topics automatically */
+#define WAIT_STEP_MS   100    /* a waiting thread sees a cancellation within this time */
+#define CANCELLED_MS   2000   /* the wait for the reports about purged messages */
 
 #define BEGUN_MAX 4096 /* further partitions share elements */
 
@@ -209,7 +209,7 @@ static void kafka_close_handle(struct kafka_transport *kafka)
     kafka->topic = NULL;
 }
 
-/* librdkafka's threads do not survive a fork(2). */
+/* Called in the process that sends: librdkafka's threads do not survive a fork(2). */
 static bool kafka_open_handle(struct kafka_transport *kafka, struct error *error)
 {
     static const char *const codecs[] = {[COMPRESSION_AUTO] = "lz4",
@@ -375,11 +375,11 @@ static void kafka_await(struct transport *transport)
     int64_t cancelled_ms = CLOCK_NEVER;
 
     while (kafka->outstanding) {
-        /* librdkafka also sends at once then */
+        /* rd_kafka_flush() also ends the delay of linger.ms */
         (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
         if (!kafka->outstanding || !atomic_load(&kafka->is_cancelled))
             continue;
-        /* cancel() may have come before the messages */
+        /* cancel() may have been called before the messages were queued */
         (void)rd_kafka_purge(kafka->handle, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
                                                 RD_KAFKA_PURGE_F_NON_BLOCKING);
         if (cancelled_ms == CLOCK_NEVER)
@@ -408,7 +408,7 @@ static void kafka_send(struct transport *transport, const struct payload *payloa
         *reply = (struct transport_reply){.outcome = OUTCOME_AGAIN, .is_misplaced = true};
         return;
     }
-    /* the reply if no report comes in time: see kafka_await() */
+    /* the reply if no report arrives in time: see kafka_await() */
     reply->outcome = OUTCOME_POSSIBLY_PERSISTED;
     error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     do {

@@ -102,8 +102,8 @@ static char *conf_split(char *line)
     return value + 1;
 }
 
-static bool conf_set_free(rd_kafka_conf_t *conf, const struct kafka_setup *setup, const char *key,
-                          const char *value, const char *name, struct error *error)
+static bool conf_set_option(rd_kafka_conf_t *conf, const struct kafka_setup *setup, const char *key,
+                            const char *value, const char *name, struct error *error)
 {
     if (conf_is_among(key, setup->reserved))
         return error_set(error, "%s: %s cannot be set: the guarantees of the delivery depend on it",
@@ -125,9 +125,9 @@ static bool conf_set_url(rd_kafka_conf_t *conf, const struct kafka_setup *setup,
             return error_set(error, "%s: expected OPTION=VALUE after the '?'", setup->url->name);
         if (strstr(key, "password") || strstr(key, "secret") || strstr(key, ".pem") ||
             strcmp(key, "sasl.oauthbearer.config") == 0)
-            return error_set(error, "%s: %s: all users of this machine can see it: give it in %s",
+            return error_set(error, "%s: %s: all users of this machine can see it: set it in %s",
                              setup->url->name, key, KAFKA_FILE);
-        if (!conf_set_free(conf, setup, key, value, setup->url->name, error))
+        if (!conf_set_option(conf, setup, key, value, setup->url->name, error))
             return false;
     }
     return true;
@@ -143,7 +143,7 @@ static bool conf_set_line(rd_kafka_conf_t *conf, const struct kafka_setup *setup
         return true;
     value = conf_split(line);
     if (value)
-        return conf_set_free(conf, setup, line, value, KAFKA_FILE, error);
+        return conf_set_option(conf, setup, line, value, KAFKA_FILE, error);
     return error_set(error, "%s \"%s\": expected lines of key=value", KAFKA_FILE, setup->file);
 }
 
@@ -152,23 +152,23 @@ static bool conf_set_file(rd_kafka_conf_t *conf, const struct kafka_setup *setup
 {
     const char *const path = setup->file, *const name = KAFKA_FILE;
     FILE *file = path && *path ? fopen(path, "re") : NULL;
-    bool is_right = true;
+    bool is_valid = true;
     struct stat status;
     char line[4096];
 
     if (!path || !*path)
         return true;
     if (!file)
-        return error_set(error, "%s \"%s\": cannot read it: %s", name, path, strerror(errno));
+        return error_set(error, "%s \"%s\": cannot read the file: %s", name, path, strerror(errno));
     if (fstat(fileno(file), &status) != 0 || status.st_mode & 077) {
         error_set(error, "%s \"%s\": other users may read or write it: chmod 600 it", name, path);
-        is_right = false;
+        is_valid = false;
     }
-    while (is_right && fgets(line, sizeof(line), file))
-        is_right = conf_set_line(conf, setup, line, error);
+    while (is_valid && fgets(line, sizeof(line), file))
+        is_valid = conf_set_line(conf, setup, line, error);
     explicit_bzero(line, sizeof(line));
     (void)fclose(file);
-    return is_right;
+    return is_valid;
 }
 
 /* ---- the client ------------------------------------------------------------------------------ */
@@ -261,7 +261,7 @@ static size_t arrange_head_length(const struct encoder *encoder, const struct bo
 static void arrange_sort(struct trace_partitions *sorted, const struct encoder *encoder,
                          struct body_run run, uint32_t partitions)
 {
-    uint64_t id[2], last[2] = {0, 0}; /* spans of one trace often come together */
+    uint64_t id[2], last[2] = {0, 0}; /* spans of one trace often follow one another */
     uint32_t partition = partitions ? kafka_partition(0, 0, partitions) : 0;
     uint32_t group = run.first, position = 0;
 
@@ -319,7 +319,7 @@ bool kafka_arrange_run(uint32_t partitions, const struct encoder *encoder, struc
 {
     struct body *const body = &arranged->body;
     struct trace_partitions sorted;
-    uint32_t group = run.end; /* of the span before in the same run */
+    uint32_t group = run.end; /* of the last span in the same arranged run; run.end: none */
 
     body_reset(body);
     arranged->count = 0;
@@ -329,22 +329,22 @@ bool kafka_arrange_run(uint32_t partitions, const struct encoder *encoder, struc
     for (uint32_t i = 0; i < body_run_length(run); i++) {
         const uint32_t from = sorted.order[i];
         const uint32_t partition = sorted.partition[from - run.first];
-        const uint32_t its_group = sorted.group[from - run.first];
+        const uint32_t span_group = sorted.group[from - run.first];
         const struct text unit = body_unit(run.body, encoder, from);
-        struct text head = {run.body->buffer.data + run.body->starts[its_group], 0};
+        struct text head = {run.body->buffer.data + run.body->starts[span_group], 0};
 
-        if (its_group != from)
-            head.length = arrange_head_length(encoder, run.body, its_group);
+        if (span_group != from)
+            head.length = arrange_head_length(encoder, run.body, span_group);
         if (!arrange_has_room(arranged, partition, head.length + unit.length, bytes)) {
             if (!arrange_begin_run(arranged, partition, partitions))
                 return false;
             group = run.end;
         }
-        if (its_group == group)
+        if (span_group == group)
             head.length = 0;
         if (!body_append(body, encoder, head, unit))
             return false;
-        group = its_group;
+        group = span_group;
         arranged->runs[arranged->count - 1].end = body->count;
     }
     return true;
@@ -356,9 +356,10 @@ bool kafka_arrange_run(uint32_t partitions, const struct encoder *encoder, struc
 static const char *conf_tls_advice(const char *reason)
 {
     if (strstr(reason, "verify failed"))
-        return "; if it is the right broker, name the CA of its certificate: ssl.ca.location in ";
-    return "; for the protocol of the port, and a client certificate if it asks for one, set "
-           "security.protocol and ssl.* in ";
+        return "; if this is the right broker, set ssl.ca.location to the CA of its certificate "
+               "in ";
+    return "; for the protocol of the port, and a client certificate if the broker asks for one, "
+           "set security.protocol and ssl.* in ";
 }
 
 static const char *conf_advice(rd_kafka_resp_err_t code, const char *reason, bool *is_of_file)

@@ -276,7 +276,7 @@ enum queue_added queue_add(struct span_queue *queue, const struct span *span)
     return added;
 }
 
-static bool queue_holds(const struct span_queue *queue, enum queue_state state)
+static bool queue_is_in_state(const struct span_queue *queue, enum queue_state state)
 {
     switch (state) {
     case QUEUE_HAS_ROOM:
@@ -296,7 +296,7 @@ bool queue_wait(struct span_queue *queue, enum queue_state state, int64_t until_
     bool done;
 
     LOCK_GUARD(&queue->lock);
-    while (!(done = queue_holds(queue, state)) && clock_ms() < until_ms)
+    while (!(done = queue_is_in_state(queue, state)) && clock_ms() < until_ms)
         condition_wait(&queue->for_filler, &queue->lock, until_ms);
     return done;
 }
@@ -444,7 +444,7 @@ struct batch *queue_take_for_spool(struct span_queue *queue, int64_t until_ms)
     return batch;
 }
 
-/* Removes a batch that no thread uses. */
+/* Removes a batch from the lists of taken batches. */
 static void queue_release(struct span_queue *queue, struct batch *batch)
 {
     for (enum taker i = SENDER; i < TAKERS; i++) {
@@ -511,16 +511,15 @@ void queue_end(struct span_queue *queue)
 
 bool queue_pause(struct span_queue *queue, int64_t until_ms)
 {
-    bool was_patient, goes_on;
+    bool was_patient;
 
     LOCK_GUARD(&queue->lock);
     was_patient = !queue->is_stopping && !queue->is_draining;
-    /* a late spool still takes spans, but no longer pauses */
+    /* after stop_ms the spool still takes spans, but no sender pauses */
     while (!queue_is_over(queue) && !queue_is_late(queue) && clock_ms() < until_ms &&
            was_patient == (!queue->is_stopping && !queue->is_draining))
         condition_wait(&queue->for_pause, &queue->lock, clock_earlier(until_ms, queue->stop_ms));
-    goes_on = !queue_is_over(queue);
-    return goes_on;
+    return !queue_is_over(queue);
 }
 
 struct queue_time_limit queue_time_limit(struct span_queue *queue)

@@ -38,8 +38,7 @@ enum outcome {
     OUTCOME_REFUSED,            /* the collector refused the batch, and a retry is useless */
     OUTCOME_INVALID,            /* the collector refused this very span (400) */
     OUTCOME_TOO_LARGE,          /* same (413) */
-    OUTCOME_POSSIBLY_PERSISTED, /* Kafka's report for a message that may be in the log, so no retry
-                                 */
+    OUTCOME_POSSIBLY_PERSISTED, /* Kafka: the message may be in the log, so no retry */
     OUTCOME_UNDELIVERED,        /* given up: the collector was away for too long */
     OUTCOME_DROPPED,            /* the queue was full */
     OUTCOME_NO_MEMORY,          /* no memory to copy or to encode the span */
@@ -57,8 +56,7 @@ struct spool_counts {
     uint64_t outcome[OUTCOMES]; /* dropped: the spool was full */
     uint64_t expired;           /* too old */
     uint64_t corrupt;           /* in records that have a wrong checksum, or end too early */
-    uint64_t
-        unknown; /* outcome unknown, because their reader was killed; 0 in the spool's own counts */
+    uint64_t unknown;           /* their reader was killed; 0 in the spool's own counts */
     uint64_t waiting;
     uint64_t unreadable; /* pieces of files that are no record, of an unknown number of spans */
     uint64_t errors;     /* records that the disk did not take: their spans stay in the queue */
@@ -96,9 +94,9 @@ struct batch {
     struct batch *next;
     struct buffer buffer;            /* each span is followed by its log */
     uint32_t count;                  /* spans without an outcome; in the queue, all spans */
-    int64_t first_ms;                /* when the first span came */
-    uint64_t first;                  /* how many spans came before the first one */
-    uint32_t taken;                  /* spans in it when a thread last took it out of the queue */
+    int64_t first_ms;                /* when the first span arrived */
+    uint64_t first;                  /* how many spans arrived before the first span */
+    uint32_t taken;                  /* spans in the batch when a thread last took the batch */
     struct batch_position next_span; /* the first span that is not encoded yet */
 
     uint32_t ordered; /* members of order, in which spans are sent: see batch_arrange(); 0: none */
@@ -131,15 +129,15 @@ struct batch_list {
     size_t bytes; /* of all spans in the list */
 };
 
-/* Frees everything in it. */
+/* Frees all batches of the list. */
 void batch_list_clear(struct batch_list *batches);
 
 /* Adds a copy of the span. number: the number of earlier spans. Returns false when out of memory:
  * the list stays as it is. */
 bool batch_list_add(struct batch_list *batches, const struct span *span, uint64_t number);
 
-/* Takes the oldest batch out, and the open batch only if also_open. The caller owns the batch. May
- * return NULL. */
+/* Takes the oldest batch out, and the open batch only if also_open. The caller owns the batch.
+ * Returns NULL if there is no such batch. */
 struct batch *batch_list_take(struct batch_list *batches, bool also_open);
 
 /* Puts a taken batch back as the oldest full batch. */
@@ -205,7 +203,7 @@ void queue_set_draining(struct span_queue *queue, bool is_draining);
 /* Spans that are not delivered at stop_ms count as undelivered. */
 void queue_stop(struct span_queue *queue, int64_t stop_ms);
 
-/* No further spans will come. Senders end when all waiting spans have an outcome. */
+/* No further spans will arrive. Senders end when all waiting spans have an outcome. */
 void queue_close(struct span_queue *queue);
 
 /* Returns whether a sender has given up all delivery. Then error is set. */
@@ -213,7 +211,7 @@ bool queue_has_failed(struct span_queue *queue, struct error *error);
 
 /* ---- called by the senders' threads ---------------------------------------------------------- */
 
-/* A sender has the peer's first answer. */
+/* Called when the main sender has the peer's first answer. */
 void queue_begin(struct span_queue *queue);
 
 /* Waits for a batch. Returns NULL when the spool has spans to send first, or after the last batch:

@@ -158,10 +158,10 @@ static bool attempts_wait_for_next(struct sender *sender, struct attempts *attem
     if (asked_ms && now_ms + pause_ms > limit_ms) {
         const struct error cause = sender->reply.error;
 
-        error_set(&sender->reply.error,
-                  "%s; it asks for a longer pause (Retry-After) than %s leaves", cause.text,
-                  limit_ms == send_time_limit(sender).stop_ms ? "flush-timeout-ms"
-                                                              : "retry-timeout-ms");
+        error_set(
+            &sender->reply.error,
+            "%s; the collector asks for a longer pause (Retry-After) than %s leaves", cause.text,
+            limit_ms == send_time_limit(sender).stop_ms ? "flush-timeout-ms" : "retry-timeout-ms");
         return false;
     }
     sender->is_unreached = true;
@@ -173,8 +173,8 @@ static bool attempts_wait_for_next(struct sender *sender, struct attempts *attem
 /*
  * Returns true if the collector's answer is final. A refusal is final only if the collector works:
  * a proxy whose configuration changes may refuse everything for a while. After status 400, the
- * halves of a run need no proof, because the whole run had it. A whole run needs no second attempt
- * then, because its halves are one.
+ * halves of a run need no proof, because the whole run had the proof. A whole run needs no second
+ * attempt then: sending its halves is the second attempt.
  */
 static bool attempts_is_final(struct sender *sender, struct body_run run, struct attempts *attempts)
 {
@@ -275,8 +275,8 @@ static void send_shrink_bodies(struct sender *sender, size_t too_large)
 
 /*
  * has_invalid: the run has an invalid span. If the left half has none, the right half has one: then
- * its quarters are sent at once. But a single span is always sent: only the answer to that span
- * makes it invalid.
+ * the halves of the right half are sent at once. But a single span is always sent: only the answer
+ * to that span makes it invalid.
  */
 static enum outcome send_halves(struct sender *sender, struct body_run run, bool has_invalid)
 {

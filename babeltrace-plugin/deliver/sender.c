@@ -45,8 +45,8 @@ static struct batch_position sender_fill_body(struct sender *sender, uint32_t *c
 
 /*
  * Gives up the body. If the graph waits, all delivery fails. Returns whether to try the next body.
- * Then the spans of this one get an outcome first, because queue_settled() expects that spans are
- * settled from left to right.
+ * Then the spans of the body that is given up get an outcome first, because queue_settled() expects
+ * that spans are settled from left to right.
  */
 static bool sender_give_up(struct sender *sender)
 {
@@ -62,7 +62,7 @@ static bool sender_give_up(struct sender *sender)
 /* Returns false if delivery ends with this body. */
 static bool sender_send_body(struct sender *sender)
 {
-    const uint32_t after = sender->batch->count - sender->body.count;
+    const uint32_t after = sender->batch->count - sender->body.count; /* spans after the body */
 
     if (send_body(sender) != OUTCOME_UNDELIVERED)
         return true;
@@ -78,28 +78,29 @@ static bool sender_take_batch(struct sender *sender, struct batch *batch, struct
 {
     const bool is_spooler = sender->work == WORK_SPOOL;
     struct body *const body = &sender->body;
-    bool goes_on = true;
+    bool is_delivered = true;
 
     if (sender->options.taken) /* before any span is sent */
         sender->options.taken(sender->options.context, queue_taken(sender->options.queue));
     sender->batch = batch;
     if (sender->encoder->frame)
         batch_arrange(batch);
-    while (goes_on && batch_has_more(batch)) {
+    while (is_delivered && batch_has_more(batch)) {
         uint32_t cuts;
         const struct batch_position next = sender_fill_body(sender, &cuts);
 
         if (is_spooler && body->count)
-            goes_on = send_put(sender, (struct body_run){.body = body, .end = body->count}, error);
-        if (!goes_on)
+            is_delivered =
+                send_put(sender, (struct body_run){.body = body, .end = body->count}, error);
+        if (!is_delivered)
             break;
         if (cuts)
             queue_count_cut(sender->options.queue, cuts);
         batch->next_span = next;
         if (!is_spooler && body->count)
-            goes_on = sender_send_body(sender);
+            is_delivered = sender_send_body(sender);
     }
-    return goes_on;
+    return is_delivered;
 }
 
 /* ---- with a spool ---------------------------------------------------------------------------- */

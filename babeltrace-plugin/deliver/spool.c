@@ -10,11 +10,11 @@
 
 #include <inttypes.h>
 
-#define AWAY_FLUSH_MS 1000
+#define AWAY_FLUSH_MS 1000 /* spool_wait() waits this long for a collector that is away */
 #define ANSWERS_MS    100  /* the least wait of a sender although other senders get answers */
 #define OTHERS_MS     5000 /* the pause of a sender while another one retries */
 #define SHORTAGE_MS   1000 /* the pause after a lack of memory or descriptors */
-#define SYNC_MS       1000
+#define SYNC_MS       1000 /* from a write to its fdatasync(2) */
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
@@ -27,7 +27,7 @@ void spool_set_route(struct spool *spool)
     queue_set_route(spool->queue, route);
 }
 
-/* `spans` spans of the segment no longer wait. counter: the reason. */
+/* Counts spans of the segment that no longer wait. counter: of the reason. */
 static void spool_leave(struct spool *spool, const struct segment *segment, uint64_t *counter,
                         uint64_t spans)
 {
@@ -40,7 +40,7 @@ static void spool_leave(struct spool *spool, const struct segment *segment, uint
         pthread_cond_broadcast(&spool->changed);
 }
 
-/* The rest of the segment is lost. */
+/* Counts all spans that are left in the segment as lost. */
 static void spool_leave_rest(struct spool *spool, struct segment *segment, uint64_t *counter)
 {
     spool_leave(spool, segment, counter, segment->spans);
@@ -112,7 +112,8 @@ void spool_note_away(struct spool *spool, int64_t retry_after_ms)
     spool_set_away(spool, retry_after_ms);
 }
 
-/* Removes old records while senders get none. A sender keeps its record. */
+/* Removes segments whose records are all too old, because senders may read none for long. A sender
+ * keeps the record that it has. */
 static void spool_expire_old(struct spool *spool)
 {
     struct segment *segment, *next;
@@ -157,12 +158,13 @@ static struct segment *spool_begin_write(struct spool *spool, uint64_t size, boo
                                          struct error *error)
 {
     struct segment *segment = NULL;
-    char name[NAME];
+    char name[SEGMENT_NAME_SIZE];
 
     pthread_mutex_lock(&spool->lock);
     if (spool_make_room(spool, size, may_drop, error)) {
         segment = spool->writing;
-        (void)snprintf(name, sizeof(name), "%0*" PRIx64 SUFFIX, SEGMENT_DIGITS, spool->next_number);
+        (void)snprintf(name, sizeof(name), "%0*" PRIx64 SEGMENT_SUFFIX, SEGMENT_DIGITS,
+                       spool->next_number);
         if (!segment && (segment = spool_add_segment(spool, name)) &&
             !segment_open(spool, segment, O_CREAT | O_EXCL)) {
             cds_list_del(&segment->in_list);
@@ -218,7 +220,7 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
 {
     const struct record_bytes bytes = record_make(body, spool_now_ms(spool));
     struct segment *segment;
-    bool is_written, may_go_on = true;
+    bool is_written, can_append = true;
 
     if (!bytes.data)
         return error_set(error, "the spool \"%s\": out of memory", spool->options.folder);
@@ -231,7 +233,7 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
     if (!is_written) {
         spool_set_write_error(spool, errno, error);
         /* a full disk may have taken a part of the record */
-        may_go_on = ftruncate(segment->fd, (off_t)segment->size) == 0;
+        can_append = ftruncate(segment->fd, (off_t)segment->size) == 0;
     }
     pthread_mutex_lock(&spool->lock);
     if (is_written) {
@@ -241,7 +243,7 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
         pthread_cond_broadcast(&spool->changed);
     } else {
         spool->counts.errors++;
-        if (!may_go_on)
+        if (!can_append)
             spool->writing = NULL;
     }
     spool_release_segment(spool, segment);
@@ -277,24 +279,24 @@ static struct segment *spool_next_dirty(struct spool *spool)
 bool spool_sync(struct spool *spool, struct error *error)
 {
     struct segment *segment;
-    bool is_well = true;
+    bool has_worked = true;
 
     while ((segment = spool_next_dirty(spool))) {
         const bool is_synced = fdatasync(segment->fd) == 0;
 
         if (!is_synced) {
-            is_well = false;
+            has_worked = false;
             error_set(error, "the spool \"%s\" cannot be stored: %s", spool->options.folder,
                       strerror(errno));
         }
         pthread_mutex_lock(&spool->lock);
         spool->counts.errors += !is_synced;
-        segment->is_unsure |=
-            !is_synced; /* the kernel reports a failure once, and drops the data */
+        /* the kernel reports a failure once, and drops the data */
+        segment->is_unsure |= !is_synced;
         spool_release_segment(spool, segment);
         spool_unlock(spool);
     }
-    return is_well;
+    return has_worked;
 }
 
 bool spool_is_stored(struct spool *spool, struct error *error)
@@ -394,12 +396,12 @@ static bool spool_claim(struct spool *spool, struct spool_record *record)
 
 static bool spool_wait_for_record(struct spool *spool, struct spool_record *record, bool is_main)
 {
-    bool has_it = false;
+    bool has_record = false;
 
     pthread_mutex_lock(&spool->lock);
-    while (!spool->is_stopped &&
-           !(has_it = clock_ms() >= spool->pause_until_ms &&
-                      (!spool->away_since_ms || !spool->in_flight) && spool_claim(spool, record))) {
+    while (!spool->is_stopped && !(has_record = clock_ms() >= spool->pause_until_ms &&
+                                                (!spool->away_since_ms || !spool->in_flight) &&
+                                                spool_claim(spool, record))) {
         if (is_main && spool->counts.waiting == 0)
             break;
         if (spool_reap(spool))
@@ -408,7 +410,7 @@ static bool spool_wait_for_record(struct spool *spool, struct spool_record *reco
                        clock_ms() < spool->pause_until_ms ? spool->pause_until_ms : CLOCK_NEVER);
     }
     spool_unlock(spool);
-    return has_it;
+    return has_record;
 }
 
 static void spool_settle_lost(struct spool *spool, struct spool_record *record)
@@ -482,7 +484,8 @@ bool spool_pause(struct spool *spool, const struct spool_record *record, int64_t
                  bool is_asked)
 {
     const int64_t now_ms = clock_ms();
-    const int64_t least_ms = now_ms + ANSWERS_MS; /* for a collector that answers others only */
+    /* the collector may answer other senders only */
+    const int64_t least_ms = now_ms + ANSWERS_MS;
 
     LOCK_GUARD(&spool->lock);
     const uint64_t answers = spool->answers;

@@ -1,6 +1,6 @@
 /*
- * The spool: a folder on disk. The spool takes encoded batches while the collector is away, or is
- * slower than the spans come. Senders get the batches later, the oldest first.
+ * The spool: a folder on disk. The spool takes encoded batches while the collector is away, or
+ * takes spans slower than they arrive. Senders get the batches later, the oldest first.
  *
  * The folder has numbered files ("segments"). The spool appends batches to the last segment, as
  * records: see spool_log.h. When all spans of a record have an outcome, the spool marks the record
@@ -29,7 +29,7 @@ enum spool_fsync {
 struct spool_options {
     enum protocol_format format; /* of the spans; records of another format are an error */
     const char *folder;          /* NULL: no spool. The spool creates the folder */
-    int64_t bytes;               /* of all files; beyond, the spool removes the oldest file */
+    int64_t bytes;               /* of all files; above, the spool removes the oldest file */
     int64_t age_ms;              /* older records are not sent: see spool_log.h */
     enum spool_fsync fsync;
     int64_t senders; /* threads that send records at once */
@@ -46,8 +46,8 @@ void spool_free(struct spool *spool);
 
 const char *spool_folder(const struct spool *spool);
 
-/* Returns the counts of queue and spool at one moment. Spans that the queue counts as spooled are
- * spans that the spool counts as put in. */
+/* Returns the counts of queue and spool at one moment: each span that the queue counts as spooled
+ * is in the counts of the spool. */
 struct exporter_counts spool_counts(struct spool *spool);
 
 /* Returns whether the spool has lost spans; error has their number. Spans that the collector
@@ -64,7 +64,7 @@ bool spool_is_empty(struct spool *spool);
 bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,
                bool may_drop, struct error *error);
 
-/* The collector does not answer, or has asked for a pause. */
+/* Notes that the collector does not answer, or has asked for a pause. */
 void spool_note_away(struct spool *spool, int64_t retry_after_ms);
 bool spool_is_away(struct spool *spool);
 
@@ -109,7 +109,7 @@ void spool_finish(struct spool *spool, struct spool_record *record);
 bool spool_pause(struct spool *spool, const struct spool_record *record, int64_t until_ms,
                  bool is_asked);
 
-/* Senders get no further records. */
+/* Ends spool_take(): senders get no further records. */
 void spool_stop(struct spool *spool);
 bool spool_is_stopped(struct spool *spool);
 

@@ -63,7 +63,7 @@ bool spool_reap(struct spool *spool)
 
     while (!cds_list_empty(&spool->removed)) {
         struct segment *segment = cds_list_first_entry(&spool->removed, struct segment, in_list);
-        const struct segment before = *segment; /* its last user may free it meanwhile */
+        const struct segment before = *segment; /* the last user may free the segment meanwhile */
 
         cds_list_del(&segment->in_list);
         segment->is_unlinked = true;
@@ -84,7 +84,7 @@ void spool_unlock(struct spool *spool)
     pthread_mutex_unlock(&spool->lock);
 }
 
-/* spool_reap() uses the segment. */
+/* Gives the segment to spool_reap(), which becomes one of its users. */
 static void spool_give_to_reap(struct spool *spool, struct segment *segment)
 {
     segment->users++;
@@ -143,7 +143,8 @@ static bool spool_fail_with(const struct spool *spool, struct error *error, cons
     return error_set(error, "spool \"%s\": %s: %s", spool->options.folder, what, strerror(errno));
 }
 
-/* Returns true also for another file. Returns false with errno set. */
+/* Adds the segment of a file; does nothing for a file that is no segment. Returns false with errno
+ * set. */
 static bool spool_scan_file(struct spool *spool, const char *name)
 {
     struct segment *segment;
@@ -153,7 +154,7 @@ static bool spool_scan_file(struct spool *spool, const char *name)
     uint64_t at = 0, where;
 
     if (strspn(name, "0123456789abcdef") != SEGMENT_DIGITS ||
-        strcmp(name + SEGMENT_DIGITS, SUFFIX) != 0)
+        strcmp(name + SEGMENT_DIGITS, SEGMENT_SUFFIX) != 0)
         return true;
     if (fstatat(spool->folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT;

@@ -102,6 +102,8 @@ void record_mark_done(int fd, uint64_t where);
  * time continues at its newest record: the time while the host was off does not count, because it
  * looks like a step of the clock. Without records, the spool's time begins with the wall clock.
  */
+
+/* Returns the time since boot. */
 int64_t boot_time_ms(void);
 
 /* Returns the offset of the spool's time from boot_time_ms(). fd: of the file "lock"; newest_ms:

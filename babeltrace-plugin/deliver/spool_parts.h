@@ -11,13 +11,13 @@
 #include <pthread.h>
 #include <urcu/list.h>
 
-#define SEGMENT_DIGITS 16 /* hexadecimal, so the names are in the order of the numbers */
-#define SUFFIX         ".spool"
-#define NAME           (SEGMENT_DIGITS + sizeof(SUFFIX))
+#define SEGMENT_DIGITS    16 /* hexadecimal, so the names are in the order of the numbers */
+#define SEGMENT_SUFFIX    ".spool"
+#define SEGMENT_NAME_SIZE (SEGMENT_DIGITS + sizeof(SEGMENT_SUFFIX))
 
 struct segment {
     struct cds_list_head in_list; /* of segments, or of removed */
-    char name[NAME];              /* of the file */
+    char name[SEGMENT_NAME_SIZE]; /* of the file */
     uint64_t size;                /* bytes with records */
     uint64_t read_at;             /* senders have taken all records before */
     uint64_t spans;               /* in the records from read_at on */

@@ -97,8 +97,8 @@ struct transport_options {
 /*
  * Open a transport for "http://..." or "https://..." (a collector's URL; the protocol adds a
  * missing path), for "kafka://...", and for "file:PATH". The file is one large batch, such as the
- * JSON array that "Upload JSON" of the Zipkin UI takes. No function sends. They return NULL with
- * error set.
+ * JSON array that "Upload JSON" of the Zipkin UI takes. These functions send nothing. They return
+ * NULL with error set.
  */
 struct transport *http_transport_open(const struct transport_options *options, struct error *error);
 struct transport *kafka_transport_open(const struct transport_options *options,

@@ -110,7 +110,7 @@ uint64_t resource_hash(uint64_t seed, const struct resource *resource)
 
 /* ---- tag keys: unique, in linear time for any keys ------------------------------------------- */
 
-#define FEW 8 /* up to this number of keys, comparing each key is faster than a table */
+#define FEW_KEYS 8 /* up to this number of keys, comparing each key is faster than a table */
 
 #define NO_KEY UINT16_MAX
 
@@ -125,7 +125,7 @@ static uint16_t *tag_keys_slot(struct tag_keys *keys, struct text key)
 
 static inline uint16_t tag_keys_find(struct tag_keys *keys, struct text key)
 {
-    if (keys->count > FEW)
+    if (keys->count > FEW_KEYS)
         return (uint16_t)(*tag_keys_slot(keys, key) - 1);
     for (unsigned i = 0; i < keys->count; i++) {
         const struct text other = keys->keys[i];
@@ -139,28 +139,28 @@ static inline uint16_t tag_keys_find(struct tag_keys *keys, struct text key)
     return NO_KEY;
 }
 
-static void put_in_slot(struct tag_keys *keys, unsigned i)
+static void tag_keys_put_in_slot(struct tag_keys *keys, unsigned i)
 {
     *tag_keys_slot(keys, keys->keys[i]) = (uint16_t)(i + 1);
 }
 
-static inline void insert(struct tag_keys *keys, struct text key)
+static inline void tag_keys_insert(struct tag_keys *keys, struct text key)
 {
     const unsigned i = keys->count++;
 
     keys->keys[i] = key;
     keys->repeated[i] = 1;
-    if (keys->count == FEW + 1) {
+    if (keys->count == FEW_KEYS + 1) {
         memset(keys->slots, 0, sizeof(keys->slots));
         for (unsigned earlier = 0; earlier < i; earlier++)
-            put_in_slot(keys, earlier);
+            tag_keys_put_in_slot(keys, earlier);
     }
-    if (keys->count > FEW)
-        put_in_slot(keys, i);
+    if (keys->count > FEW_KEYS)
+        tag_keys_put_in_slot(keys, i);
 }
 
-/* The key remembers the last number, and no number is tried twice: there are at most as many tries
- * as keys. */
+/* keys->repeated has the last number of each key, and no number is tried twice: there are at most
+ * as many tries as keys. */
 char *tag_keys_add(struct tag_keys *keys, char *start, char *at)
 {
     const uint16_t first = tag_keys_find(keys, (struct text){start, (size_t)(at - start)});
@@ -172,7 +172,7 @@ char *tag_keys_add(struct tag_keys *keys, char *start, char *at)
         at = json_put_integer(at, ++keys->repeated[first]);
         found = tag_keys_find(keys, (struct text){start, (size_t)(at - start)});
     }
-    insert(keys, (struct text){start, (size_t)(at - start)});
+    tag_keys_insert(keys, (struct text){start, (size_t)(at - start)});
     return at;
 }
 

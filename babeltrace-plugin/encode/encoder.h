@@ -17,9 +17,9 @@
 
 #include <stdint.h>
 
-/* Limits of one span. The encoder leaves out the rest, and the span names the parts that are
- * missing. A collector refuses a request of some MiB as a whole, and a page shows no more of a
- * span than a person reads. */
+/* Limits of one span. The encoder leaves out what exceeds a limit, and the tag blkin.left_out
+ * counts the missing parts. A collector refuses a request of some MiB as a whole, and a page shows
+ * no more of a span than a person reads. */
 
 /* Bytes before escaping. */
 #define LIMIT_NAME  1024U /* of a span or a service */
@@ -72,7 +72,8 @@ static inline size_t encoder_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* A core annotation at the start or end says the same as kind, timestamp and duration. */
+/* Returns true for a core annotation at the start or end of its span: the annotation says the same
+ * as kind, timestamp and duration. */
 static inline bool is_implied(const struct span *span, const struct span_entry *entry)
 {
     const struct text value = span_entry_value(entry);
@@ -165,7 +166,7 @@ enum protocol_format {
     FORMAT_AUTO, /* by the endpoint's path; else Zipkin's */
     FORMAT_ZIPKIN,
     FORMAT_OTLP,
-    FORMATS /* a new one goes before this: a spool stores the number */
+    FORMATS /* a new format goes before this line, because a spool stores the number */
 };
 
 /* The spans of an accepted batch that the collector refuses for good. */
@@ -215,7 +216,7 @@ bool protocol_is_page(struct text type);
 extern const struct protocol zipkin_protocol;
 extern const struct protocol otlp_protocol;
 
-/* Returns the protocol of the endpoint for FORMAT_AUTO; NULL: there is no endpoint. */
+/* Returns the protocol of a format; for FORMAT_AUTO, that of the endpoint. endpoint NULL: none. */
 const struct protocol *protocol_of(enum protocol_format format, const char *endpoint);
 
 /* Returns the protocol with this name; Zipkin's for "auto" and NULL. */

@@ -83,7 +83,7 @@ static inline int is_plain(unsigned char byte)
     return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\' && byte != '|';
 }
 
-/* is_plain() of all sixteen bytes. */
+/* Returns true if is_plain() is 1 for all sixteen bytes. */
 static inline bool is_plain_16(plain_bytes bytes)
 {
     const plain_words others = (plain_words)((bytes < 0x20) | (bytes == 0x7f) | (bytes == '"') |
@@ -146,8 +146,9 @@ static char *write_mixed(char *at, struct text text, char pipe)
     return at;
 }
 
-/* Writes the last letter of yAnnotations" as an escape. Zipkin's HTTP collector refuses a body with
- * these bytes as the old v1 format (ZipkinHttpCollector, 3.6). */
+/* Writes the last letter of a string that ends in yAnnotations as an escape. Zipkin's HTTP
+ * collector takes a body with such a string for the old v1 format, and refuses the body
+ * (ZipkinHttpCollector, 3.6). */
 static char *hide_v1_marker(char *start, char *at)
 {
     static const char marker[] = "yAnnotations";

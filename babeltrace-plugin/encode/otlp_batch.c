@@ -55,7 +55,8 @@ static void otlp_end_group(char *unit, const char *end)
     pb_put_padded(spans, (uint32_t)(end - (spans + PB_PADDED)), PB_PADDED);
 }
 
-/* Writes a head before the unit, over a head and a span of the same group. */
+/* If the unit has no head, copies the head of its group before the unit. The copy overwrites
+ * earlier bytes of the group. */
 static void otlp_begin_group(char *data, uint32_t *starts, uint32_t unit)
 {
     uint32_t first = unit;
@@ -259,9 +260,8 @@ static bool otlp_is_message(struct text body)
     return !pb_is_broken(&reader);
 }
 
-/* An answer with protobuf's Content-Type comes from an OTLP receiver, even with an
- * odd message. Many
- * receivers send an empty body, with any Content-Type or none. */
+/* An answer with protobuf's Content-Type is that of an OTLP receiver, even with an invalid message.
+ * Many receivers send an empty body, with any Content-Type or none. */
 bool otlp_is_answer(long status, struct text type, struct text body)
 {
     static const char protobuf[] = "application/x-protobuf";

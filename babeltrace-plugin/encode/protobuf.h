@@ -1,9 +1,9 @@
 /*
  * Protobuf primitives that write at a pointer into reserved room.
  *
- * The length of a message stands before the message, and is known after it. So one byte is
- * reserved, and the message moves up if the length needs two bytes. Texts may be any bytes; the
- * output is valid UTF-8 without NUL.
+ * The length of a message stands before the message, and is known only after the message is
+ * written. So one byte is reserved, and the message moves up if the length needs more bytes. Texts
+ * may be any bytes; the output is valid UTF-8 without NUL.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -63,9 +63,9 @@ struct json_writer {
 
 #define LETTER(c) (UINT32_C(1) << ((c)&31))
 
-/* Keys with another meaning for the OpenTelemetry collector's receiver. The receiver makes links,
- * states and kinds of some tags. The receiver takes the tags of a resource from one span, and
- * applies the tags to all spans of the service in a request. */
+/* Returns true for keys with another meaning for the OpenTelemetry collector's receiver. The
+ * receiver makes links, states and kinds of some tags. It takes the tags of a resource from one
+ * span, and applies the tags to all spans of the service in a request. */
 __attribute__((noinline)) static bool is_taken(struct text key)
 {
     static const char *const prefixes[] = {"aws.",     "cloud.",   "container.", "deployment.",
@@ -80,7 +80,7 @@ __attribute__((noinline)) static bool is_taken(struct text key)
     return text_is(key, "span.kind") || text_is(key, "w3c.tracestate");
 }
 
-/* Excludes nearly all other keys by their first two letters. */
+/* Same as is_taken(). Excludes nearly all other keys by their first two letters. */
 static inline bool is_reserved(struct text key)
 {
     /* for each first letter, the second letters of reserved keys */
@@ -381,7 +381,7 @@ static char *write_tags(char *at, struct json_writer *writing)
 /* Returns the upper limit of a span's size. Counts the log as text: escaping makes at most six
  * bytes of one byte. So an entry's header counts six times its size, which exceeds the bytes around
  * key and value. */
-static size_t size_limit(const struct span *span)
+static size_t zipkin_size_limit(const struct span *span)
 {
     const size_t fixed = 512 + endpoint_size_limit(span->endpoint) +
                          (span->remote ? endpoint_size_limit(span->remote) : 0);
@@ -399,7 +399,8 @@ static char *write_cached(char *at, const struct endpoint_json *endpoint,
     return json_put_bytes(at, endpoint->json, endpoint->length);
 }
 
-/* Writes each endpoint before the next lookup, which may replace it in the table. */
+/* Writes the first endpoint before the lookup of the second, which may replace the first endpoint
+ * in the table. Returns NULL when out of memory. */
 static char *write_endpoints(char *at, struct json_writer *writing)
 {
     const struct span *span = writing->span;
@@ -418,15 +419,15 @@ static char *write_endpoints(char *at, struct json_writer *writing)
     return write_cached(at, endpoint, writing);
 }
 
-static bool encode(struct encoder *encoder, struct buffer *buffer, const struct span *span,
-                   uint64_t *group, bool *cut)
+static bool zipkin_encode(struct encoder *encoder, struct buffer *buffer, const struct span *span,
+                          uint64_t *group, bool *cut)
 {
     struct zipkin_json *zipkin = (struct zipkin_json *)encoder;
     struct json_writer writing = {.span = span, .encoder = zipkin};
     char *at;
 
     (void)group;
-    if (!buffer_reserve(buffer, size_limit(span)))
+    if (!buffer_reserve(buffer, zipkin_size_limit(span)))
         return false;
     writing.start = at = buffer->data + buffer->length;
     at = write_ids(at, span);
@@ -452,7 +453,7 @@ static bool encode(struct encoder *encoder, struct buffer *buffer, const struct 
 }
 
 /* Reads 16 or 32 digits, up to the quote. */
-static void trace_of(struct text span, uint64_t id[2])
+static void zipkin_trace_of(struct text span, uint64_t id[2])
 {
     const size_t before = strlen("{\"traceId\":\"");
     const char *quote =
@@ -474,7 +475,7 @@ static void zipkin_json_free(struct encoder *encoder)
 }
 
 /* The ids come first in a unit. */
-static void describe(struct text unit, char *line, size_t size)
+static void zipkin_describe(struct text unit, char *line, size_t size)
 {
     const size_t length = encoder_least(unit.length, 60);
 
@@ -491,9 +492,9 @@ static struct encoder *zipkin_json_encoder_new(void)
         .open = {"[", 1},
         .separator = {",", 1},
         .close = {"]", 1},
-        .encode = encode,
-        .describe = describe,
-        .trace_of = trace_of,
+        .encode = zipkin_encode,
+        .describe = zipkin_describe,
+        .trace_of = zipkin_trace_of,
         .free = zipkin_json_free,
     };
     zipkin->seed = hash_seed(zipkin);
@@ -501,7 +502,7 @@ static struct encoder *zipkin_json_encoder_new(void)
 }
 
 /* Zipkin sends 202. Other collectors of its format send 200 with an empty body or JSON. */
-static bool is_answer(long status, struct text type, struct text body)
+static bool zipkin_is_answer(long status, struct text type, struct text body)
 {
     const char first = protocol_first_byte(body);
 
@@ -518,7 +519,7 @@ const struct protocol zipkin_protocol = {
     .path = ZIPKIN_PATH,
     .content_type = "application/json",
     .empty_batch = {"[]", 2},
-    .is_answer = is_answer,
+    .is_answer = zipkin_is_answer,
     .again = (const short[]){408, 429, 500, 502, 503, 504, 0},
     .suspect = (const short[]){408, 500, 0},
     .file_open = {"[\n", 2},

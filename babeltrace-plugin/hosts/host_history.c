@@ -47,7 +47,7 @@ static bool layout_read_names(struct group_layout *layout)
     return layout->count > 0;
 }
 
-/* NULL: the names are invalid, or there is no room; see *is_valid. */
+/* Returns NULL if the names are invalid (*is_valid is false), or if there is no room. */
 static const struct group_layout *get_layout(struct layouts *layouts, struct text names,
                                              bool *is_valid)
 {
@@ -123,8 +123,8 @@ void history_free(struct history *history)
     history->count = history->room = 0;
 }
 
-/* Removes every second sample of the older half, and computes the views between the remaining
- * ones. */
+/* Removes every second sample of the older half. The views of the samples that stay there are
+ * computed again on demand, because their steps are longer now. */
 static void thin_out(struct history *history)
 {
     const size_t size = history_sample_size(history);
@@ -158,8 +158,8 @@ static bool history_begin_again(struct history *history, uint32_t value_count)
 }
 
 /* Returns true if a counter is smaller than before. */
-static bool is_reset(const struct history *history, const struct history_sample *before,
-                     const uint64_t *values)
+static bool has_smaller_counter(const struct history *history, const struct history_sample *before,
+                                const uint64_t *values)
 {
     if (!history->layout)
         return false;
@@ -175,15 +175,15 @@ static bool history_append(struct history *history, int64_t time_ns, bool is_oth
 {
     const struct history_sample *last =
         history->count ? history_at(history, history->count - 1) : NULL;
-    const bool has_begun_anew = last && is_reset(history, last, values);
+    const bool has_reset = last && has_smaller_counter(history, last, values);
     struct history_sample *sample;
 
     if (history->count == HISTORY_SAMPLES)
         thin_out(history);
     sample = history_at(history, history->count++);
-    *sample = (struct history_sample){.time_ns = time_ns, .is_reset = is_other || has_begun_anew};
+    *sample = (struct history_sample){.time_ns = time_ns, .is_reset = is_other || has_reset};
     memcpy(sample->values, values, history->value_count * sizeof(*values));
-    return has_begun_anew;
+    return has_reset;
 }
 
 /* Returns false if the names are invalid. *why: the reason. */
@@ -220,7 +220,7 @@ enum history_added history_add(struct history *history, struct layouts *layouts,
         return HISTORY_TWICE;
     if (!history->samples || count != history->value_count || time_ns <= history_last_ns(history)) {
         if (history->layout && history->layout->count != count)
-            history->layout = NULL; /* the names have changed, and the new ones are missing */
+            history->layout = NULL; /* the names have changed, and the new names are missing */
         if (!history_begin_again(history, count))
             return HISTORY_NO_ROOM;
     }
@@ -241,8 +241,9 @@ static uint64_t history_distance(int64_t a, int64_t b)
     return (uint64_t)b - (uint64_t)a;
 }
 
-static void look_at(const struct history *history, const struct history_sample *before,
-                    struct history_sample *sample)
+static void history_compute_views(const struct history *history,
+                                  const struct history_sample *before,
+                                  struct history_sample *sample)
 {
     const struct host_interval interval = {
         .from = 0,
@@ -264,7 +265,8 @@ static void look_at(const struct history *history, const struct history_sample *
     sample->is_seen = true;
 }
 
-/* Returns the overlap with the time from start_ns to end_ns, which is later. */
+/* Returns the time that the step between two samples has in common with the time from start_ns to
+ * end_ns. end_ns is later than start_ns. */
 static uint64_t overlap(const struct history_sample *before, const struct history_sample *sample,
                         int64_t start_ns, int64_t end_ns)
 {
@@ -282,7 +284,7 @@ static void take_in(struct range *range, double value, double weight)
         range->most = value;
     range->is_known = true;
     range->total += value;
-    range->mean += value * weight; /* their sum, until it is divided */
+    range->mean += value * weight; /* a sum, which history_range() divides by the weights */
 }
 
 struct range history_range(struct history *history, unsigned view, int64_t start_ns, int64_t end_ns)
@@ -305,7 +307,7 @@ struct range history_range(struct history *history, unsigned view, int64_t start
             history_distance(before->time_ns, sample->time_ns) > longest)
             continue;
         if (!sample->is_seen)
-            look_at(history, before, sample);
+            history_compute_views(history, before, sample);
         if (isnan(sample->views[view]))
             continue;
         if (!range.is_known)

@@ -35,7 +35,7 @@ static const struct {
     const char *name;
     bool has_instances;
     const char *views[HISTORY_VIEWS_MAX];           /* names in hosts/host_view.h */
-    const struct host_view *own[HISTORY_VIEWS_MAX]; /* or these */
+    const struct host_view *own[HISTORY_VIEWS_MAX]; /* views that only tags use */
 } groups[HOST_GROUPS] = {
     [GROUP_DISK] = {"disk", true, {"busy", "queue", "wait"}, {NULL}},
     [HOST_GROUP_CPU] = {"cpu", false, {"busy", "steal"}, {[CPU_COUNT] = &cpu_count}},
@@ -78,10 +78,10 @@ struct tagging {
     struct printer found; /* the findings */
 };
 
-static void count_tag(struct tagging *tagging, bool is_there)
+static void count_tag(struct tagging *tagging, bool is_added)
 {
-    tagging->lost += !is_there;
-    tagging->is_tagged |= is_there;
+    tagging->lost += !is_added;
+    tagging->is_tagged |= is_added;
 }
 
 static void tag_number(struct tagging *tagging, const char *key, double value)
@@ -158,7 +158,7 @@ static struct printer *next_finding(struct tagging *tagging)
     return &tagging->found;
 }
 
-/* A value that would be printed as 0 is left out. */
+/* Returns true if the mean is known, and is not printed as 0. */
 static bool is_some(const struct range *range)
 {
     return range->is_known && range->mean >= 0.5;
@@ -212,7 +212,8 @@ static bool tag_disk(struct tagging *tagging, struct host_part *disks)
         return false;
     print(next_finding(tagging), "%.*s was %.0f %% busy", (int)disk->instance_length,
           disk->instance, busy.mean);
-    if (is_some(&queue)) /* requests so short that ticks make the time look busy */
+    /* without a queue, requests are so short that the kernel's ticks make the disk look busy */
+    if (is_some(&queue))
         print(&tagging->found, ", %.0f in queue", queue.mean);
     return true;
 }
@@ -270,7 +271,7 @@ static void tag_cpu(struct tagging *tagging, struct host_part *const parts[HOST_
             print(&tagging->found, ", %.0f thread%s ran or wanted to", threads.mean,
                   threads.mean < 1.5 ? "" : "s");
         else if (wait.is_known)
-            print(&tagging->found, ", tasks waited for one %.0f %% of the time", wait.mean);
+            print(&tagging->found, ", tasks waited for a CPU %.0f %% of the time", wait.mean);
     }
     if (steal.is_known && steal.mean >= STEAL_PERCENT)
         print(next_finding(tagging), "%.0f %% of the CPUs' time was stolen", steal.mean);

@@ -18,8 +18,8 @@
  *
  * Samples are raw: counters and gauges. The views of hosts/host_view.h compare two samples, and are
  * computed on demand. The history has HISTORY_SAMPLES samples. When it is full, every second sample
- * of the older half is removed: old times have coarser steps, but no gaps. A lost sample costs no
- * more.
+ * of the older half is removed: old times have coarser steps, but no gaps. A lost sample only makes
+ * one step longer.
  *
  * All input comes from a trace, and is untrusted.
  */
@@ -69,7 +69,7 @@ struct history_sample {
 };
 
 struct history {
-    const struct group_layout *layout;    /* NULL: the names have not come yet */
+    const struct group_layout *layout;    /* NULL: the names have not arrived yet */
     const struct host_view *const *views; /* HISTORY_VIEWS_MAX of them; some may be NULL */
     uint64_t thread; /* the recording thread and the number of the last sample */
     uint64_t sequence;
@@ -82,7 +82,7 @@ struct history {
 
 enum history_added {
     HISTORY_ADDED,
-    HISTORY_UNNAMED, /* added: usable when the names come */
+    HISTORY_UNNAMED, /* added: usable when the names arrive */
     HISTORY_RESET,   /* added: a counter is smaller than before */
     HISTORY_TWICE,   /* another session has recorded the sample, too */
     HISTORY_INVALID, /* the sample is invalid */
@@ -117,10 +117,10 @@ struct range {
     bool is_known;
     double least;
     double most;
-    double mean;  /* over the whole time */
-    double total; /* of all steps that overlap the time */
-    int64_t from_ns;
-    int64_t until_ns; /* of those steps */
+    double mean;      /* over the whole time */
+    double total;     /* of all steps that overlap the time */
+    int64_t from_ns;  /* the begin of the first such step */
+    int64_t until_ns; /* the end of the last such step */
 };
 
 /* Reads view i in the time from start_ns to end_ns. A step that is much longer than the period is
@@ -146,7 +146,7 @@ enum host_group {
 /* Finds the group by its name. A group of the whole host has no instances. */
 bool host_group_find(struct text group, struct text instance, enum host_group *found);
 
-/* The views to compute for a group; NULL: no further view. */
+/* Sets the views to compute for a group; NULL: no further view. */
 void host_group_views(enum host_group group, const struct host_view *views[HISTORY_VIEWS_MAX]);
 
 /* An instance of a group. */
@@ -159,8 +159,8 @@ struct host_part {
     char instance[];
 };
 
-/* Tags the span with the state of the host during the span. malloc() made the span's log. Returns
- * how many tags found no room. *is_tagged: the state was known. */
+/* Tags the span with the state of the host during the span. The span's log must be from malloc().
+ * Returns how many tags found no room. *is_tagged: the state was known. */
 unsigned host_tag(struct span *span, struct host_part *const parts[HOST_GROUPS], bool *is_tagged);
 
 #endif

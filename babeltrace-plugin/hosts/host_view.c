@@ -29,7 +29,7 @@
     {                                                                                  \
         .group = of, .name = is, .unit = in, .kind = HOST_VIEW_RATE, .metrics = metric \
     }
-/* of the interval */
+/* A share of the interval. limit: the most, in percent; 0: no limit. */
 #define SHARE(of, is, metric, limit)                                                        \
     {                                                                                       \
         .group = of, .name = is, .unit = "%", .kind = HOST_VIEW_PERCENT, .metrics = metric, \
@@ -110,7 +110,7 @@ static const struct host_view views[] = {
      .unit = "%",
      .kind = HOST_VIEW_PERCENT,
      .metrics = "system.network.tcp.segments.retransmit",
-     /* the kernel counts segments that are sent again only here */
+     /* the kernel does not count a segment that is sent again as transmitted */
      .by = "system.network.tcp.segments.transmit system.network.tcp.segments.retransmit"},
     BASIC("tcp", "established", "{connection}", "system.network.tcp.connections.established"),
     VIEW_RATE("tcp", "opened", "{connection}/s", "system.network.tcp.connections.opened"),

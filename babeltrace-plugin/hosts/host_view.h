@@ -19,7 +19,7 @@ enum host_view_kind {
     HOST_VIEW_BASIC,   /* gauges of the later sample */
     HOST_VIEW_DELTA,   /* growth of counters */
     HOST_VIEW_RATE,    /* growth per second */
-    HOST_VIEW_AVERAGE, /* growth divided by the growth of others, or of ns by the interval */
+    HOST_VIEW_AVERAGE, /* growth divided by the growth of `by`, or by the interval in ns */
     HOST_VIEW_PERCENT, /* same in percent; is_gauge: of gauges of the later sample */
 };
 
@@ -35,9 +35,10 @@ struct host_view {
     bool is_gauge;
 };
 
-/* All views. The views of a group are neighbours, the most useful first. */
+/* Returns all views. The views of a group are neighbours, the most useful first. */
 const struct host_view *host_views(size_t *count);
-/* NULL: no such view. */
+
+/* Returns NULL if there is no such view. */
 const struct host_view *host_view_find(const char *group, const char *name);
 
 /* Two samples of a group, and a function that finds a metric in them; -1: not there. */

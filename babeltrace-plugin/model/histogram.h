@@ -56,8 +56,7 @@ void histogram_clear(struct histogram *histogram);
 /* ---- other forms */
 
 struct histogram_bucket {
-    int32_t
-        index; /* OpenTelemetry's index at the requested scale; bucket -1 also has the value 1 */
+    int32_t index; /* OpenTelemetry's index at a scale; bucket -1 also has the value 1 */
     uint64_t count;
 };
 
@@ -71,9 +70,9 @@ struct histogram_bucket {
 bool histogram_next(const struct histogram *histogram, int scale, struct histogram_bucket *bucket);
 
 /*
- * Adds up the buckets of histogram_next(), of any scale. Finer buckets are added up; a coarser
- * bucket goes to the slot of its middle. The caller sets zeros, min, max and sum. Returns false
- * when out of memory, or if the bucket's values cannot be in this histogram.
+ * Adds a bucket of any scale, such as one of histogram_next(). Buckets of a finer scale are added
+ * up; a coarser bucket goes to the slot of its middle. The caller sets zeros, min, max and sum.
+ * Returns false when out of memory, or if the bucket's values cannot be in this histogram.
  */
 bool histogram_add_bucket(struct histogram *histogram, int scale,
                           const struct histogram_bucket *bucket);

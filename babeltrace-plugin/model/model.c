@@ -2,7 +2,7 @@
  * Links a trace into a tree.
  *
  * A trace can be incomplete or nonsense: a parent may be missing, an id may occur twice, two spans
- * may be parents of each other. Every span is in the tree exactly once all the same.
+ * may be parents of each other. Even so, every span is in the tree exactly once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -121,8 +121,8 @@ static void sort_run(struct trace_span *spans, uint32_t count)
 }
 
 /* Merges two sorted runs. The first one ends at middle. */
-static void merge(struct trace_span *to, const struct trace_span *from, uint32_t middle,
-                  uint32_t end)
+static void merge_runs(struct trace_span *to, const struct trace_span *from, uint32_t middle,
+                       uint32_t end)
 {
     uint32_t left = 0, right = middle;
 
@@ -150,7 +150,7 @@ static bool sort_many(struct trace_model *model)
         for (uint32_t i = 0; i < count; i += 2 * run) {
             const uint32_t left = count - i;
 
-            merge(&to[i], &from[i], left < run ? left : run, left < 2 * run ? left : 2 * run);
+            merge_runs(&to[i], &from[i], left < run ? left : run, left < 2 * run ? left : 2 * run);
         }
         to = from;
         from = merged;
@@ -160,7 +160,7 @@ static bool sort_many(struct trace_model *model)
     return true;
 }
 
-static bool sort(struct trace_model *model)
+static bool sort_spans(struct trace_model *model)
 {
     uint32_t i = 1;
 
@@ -217,7 +217,7 @@ static bool make_table(struct trace_model *model)
 }
 
 /* Marks a server's span as shared if a client's span has the same id, as Zipkin does: some servers
- * do not say so. */
+ * do not mark such spans. */
 static void find_shared(struct trace_model *model, uint32_t first)
 {
     bool has_client = false;
@@ -249,7 +249,7 @@ static void fill_table(struct trace_model *model)
 
 /* ---- parents */
 
-/* Rates a span as the parent of another span that names its id; 0: no parent. */
+/* Rates `other`, whose id the span names, as the parent of the span. 0: not the parent. */
 static int fitness(const struct trace_span *span, const struct trace_span *other)
 {
     if (other == span || (span->is_shared && other->is_shared))
@@ -259,8 +259,8 @@ static int fitness(const struct trace_span *span, const struct trace_span *other
 
 /*
  * Finds a span's parent. Client and server may share an id: the server's half is a child of the
- * client's half. A span that names this id as its parent is a child of the half of its own service,
- * or else of the client's half.
+ * client's half. A span that names this id as its parent is a child of the half of its own service.
+ * If no half is of its service, the span is a child of the client's half.
  */
 static uint32_t find_parent(const struct trace_model *model, const struct trace_span *span)
 {
@@ -302,15 +302,15 @@ static void cut_cycles(struct trace_model *model)
     struct trace_node *nodes = model->nodes;
 
     for (uint32_t i = 0; i < model->count; i++) {
-        const uint32_t way = i + 1;
+        const uint32_t walk = i + 1;
         uint32_t at = i;
         uint32_t first;
 
         while (at != TRACE_NONE && !nodes[at].depth) {
-            nodes[at].depth = way;
+            nodes[at].depth = walk;
             at = nodes[at].parent;
         }
-        if (at == TRACE_NONE || nodes[at].depth != way)
+        if (at == TRACE_NONE || nodes[at].depth != walk)
             continue;
         first = at;
         for (uint32_t member = nodes[at].parent; member != at; member = nodes[member].parent)
@@ -425,7 +425,7 @@ static void measure(struct trace_model *model)
 bool trace_model_link(struct trace_model *model)
 {
     model->first_top = model->longest_self = TRACE_NONE;
-    if (model->count && (!sort(model) || !make_table(model)))
+    if (model->count && (!sort_spans(model) || !make_table(model)))
         return false;
     fill_table(model);
     find_parents(model);

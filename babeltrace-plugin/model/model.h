@@ -72,10 +72,10 @@ struct trace_span trace_span_of(const struct span *span, struct names *names);
 struct trace_node {
     uint32_t parent; /* index, or TRACE_NONE at the top; same for the next three members */
     uint32_t first_child;
-    uint32_t next; /* sibling, by time */
-    uint32_t depth;
+    uint32_t next;   /* sibling, by time */
     uint32_t remote; /* the nearest ancestor with a kind; spans between are in one process */
-    bool is_orphan;  /* the parent is not in the trace, or the span was its own ancestor */
+    uint32_t depth;
+    bool is_orphan; /* the parent is not in the trace, or the span was its own ancestor */
     /* The duration without the times in which a child runs. For a client's span with a server's
      * child this is the time in the network and in the server's queues. */
     int64_t self_ns;
@@ -104,7 +104,7 @@ struct trace_model {
 /* Zeros are an empty model. */
 void trace_model_destroy(struct trace_model *model);
 
-/* Empties the model; it keeps its memory. */
+/* Empties the model, and keeps its memory for later traces. */
 void trace_model_clear(struct trace_model *model);
 
 /* Adds a span. An impossible time counts as not known. Returns false when out of memory. */

@@ -22,7 +22,7 @@ struct closed_trace {
 
 struct open_traces_options {
     uint64_t quiet;     /* quiet time after the last span of a complete trace */
-    size_t max_bytes;   /* of all traces; beyond, the longest quiet trace is closed */
+    size_t max_bytes;   /* of all traces; above, the longest quiet trace is closed */
     uint32_t max_spans; /* of one trace, which is then closed early */
     void (*close)(void *context, const struct closed_trace *closed);
     void *context;

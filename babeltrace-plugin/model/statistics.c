@@ -8,7 +8,7 @@
 
 /* ---- rows and edges -------------------------------------------------------------------------- */
 
-#define PAST_MAX (UINT64_C(1) << 20)
+#define PAST_MAX (UINT64_C(1) << 20) /* with more spans, `past` is halved */
 
 struct name_pair {
     uint32_t first;
@@ -22,8 +22,7 @@ struct statistics_item {
 
 struct items {
     struct table table;
-    struct statistics_item
-        *list[STATISTICS_ROWS_MAX]; /* in order of creation; table.count of them */
+    struct statistics_item *list[STATISTICS_ROWS_MAX]; /* table.count items, by creation */
 };
 
 struct statistics {

@@ -28,13 +28,12 @@ struct statistics_row {
     };
     uint32_t index; /* see statistics_at() */
     union {
-        uint64_t spans,
-            calls; /* of this period; statistics_begin_period() sets these members to 0 */
+        uint64_t spans, calls; /* of this period, as are errors, duration and self */
     };
     uint64_t errors;
-    uint64_t ever;             /* spans since the row exists */
-    struct histogram duration; /* of spans with a known duration; self: see open_traces.h */
-    struct histogram self;
+    uint64_t ever;             /* spans since the row was made */
+    struct histogram duration; /* of spans with a known duration */
+    struct histogram self;     /* self times: see struct trace_node */
     /* Durations of earlier periods, to know the usual ones: of the last 2^19 to 2^20 spans. */
     struct histogram past;
 };
@@ -70,7 +69,7 @@ size_t statistics_bytes(const struct statistics *statistics);
 /* Removes all rows and edges. */
 void statistics_clear(struct statistics *statistics);
 
-/* In order of creation. */
+/* Returns the number of rows of a kind, and row i in order of creation. */
 size_t statistics_size(const struct statistics *statistics, enum statistics_kind kind);
 const struct statistics_row *statistics_at(const struct statistics *statistics,
                                            enum statistics_kind kind, size_t i);

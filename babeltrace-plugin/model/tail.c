@@ -13,7 +13,7 @@
 #define TAIL_RULES_MAX 1000U
 #define WORDS_MAX      4
 
-/* No duration is unusual before the operation has this number of spans. */
+/* No duration is unusual before the operation had this number of spans in earlier periods. */
 #define PAST_MIN 1000U
 
 enum condition { ERROR, LONGER_THAN, UNUSUAL, RARE, TAIL_TAG, INCOMPLETE, ONE_OF };
@@ -29,7 +29,7 @@ enum known { UNKNOWN, FITS, FITS_NOT };
 
 /* The duration from which a row's spans are unusual. */
 struct limit {
-    uint64_t period; /* the period of the value, plus 1 */
+    uint64_t period; /* the period in which ns was computed, plus 1; 0: not computed */
     int64_t ns;
 };
 
@@ -124,7 +124,7 @@ static bool rule_read_tag(struct tail_rule *rule, char *text)
     return text[0] != '\0';
 }
 
-/* Parses the words from the first one on. */
+/* Parses a condition of `count` words. */
 static bool read_condition(struct tail_rule *rule, char *const *word, int count)
 {
     const char *argument = count == 2 ? word[1] : "";
@@ -262,8 +262,8 @@ void tail_rules_free(struct tail_rules *rules)
 
 /* ---- cached values */
 
-/* Other names or statistics invalidate the cached values. */
-static void remember(struct tail_rules *rules, const struct statistics *statistics)
+/* Clears the cached values if they belong to other names or statistics. */
+static void tail_set_owners(struct tail_rules *rules, const struct statistics *statistics)
 {
     const struct names *names = statistics_names(statistics);
 
@@ -406,7 +406,7 @@ static bool rule_fits(const struct tail_rules *rules, struct tail_rule *rule,
 const char *tail_rules_fit(struct tail_rules *rules, const struct tail_trace *trace,
                            const struct statistics *statistics)
 {
-    remember(rules, statistics);
+    tail_set_owners(rules, statistics);
     for (size_t i = 0; i < rules->count; i++) {
         if (rule_fits(rules, &rules->list[i], trace))
             return rules->list[i].text;

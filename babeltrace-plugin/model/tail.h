@@ -36,7 +36,7 @@ struct tail_rules *tail_rules_parse(struct text rules, const char *path, struct 
 
 void tail_rules_free(struct tail_rules *rules);
 
-/* True if the span has the tag with a value that fits the glob (NULL: any value). */
+/* Returns true if the span has the tag with a value that fits the glob (NULL: any value). */
 typedef bool tail_has_tag_fn(void *context, const struct trace_span *span, struct text key,
                              const char *glob);
 

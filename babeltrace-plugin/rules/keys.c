@@ -107,7 +107,8 @@ bool pair_key_make(struct pairing *pairing, const struct rule_run *of,
     return true;
 }
 
-/* Makes the usual keys: of a thread alone, or of one integer that was read already. */
+/* Makes the usual keys: of a thread alone, or of one integer that was read already. Returns false
+ * for other keys. */
 static inline bool key_make_short(struct pairing *pairing, const struct rule_run *run)
 {
     static const struct rule_value none = {.type = VALUE_NONE};

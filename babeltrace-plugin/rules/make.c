@@ -24,7 +24,7 @@ const struct pair_ids *pair_ids_of(struct pair_open *open)
     hash = hash_mix(key_host(open->host, open->process) ^ hash_mix((uint64_t)open->begin_ns));
     hash = hash_mix(hash ^ (open->process << 32 | (uint64_t)(uint32_t)open->tid));
     hash = hash_mix(hash ^ ((uint64_t)open->run->number << 32 | open->ordinal));
-    /* 0 is no id; and if times go back, the parent may have the same begin */
+    /* 0 is no id, and the parent may have the same hash if times go back */
     while (hash == 0 || hash == open->ids.parent)
         hash = hash_mix(hash + 1);
     open->ids.span = hash;
@@ -112,7 +112,7 @@ struct pair_view {
     struct rule_value value; /* the last value that was read */
 };
 
-/* Returns the field of the begin, or else of the end. */
+/* Returns the value that the field had at the begin; if there is none, the value at the end. */
 static const struct rule_value *pair_field(struct pair_view *view, uint16_t field)
 {
     if (!stored_find(open_stored(view->open), field, (struct text){NULL, 0}, &view->value))
@@ -135,7 +135,8 @@ static const struct rule_value *pair_operand(struct pair_view *view,
     return value;
 }
 
-/* Returns the field of the end, or else of the begin: for errors. */
+/* Returns the value of the field at the end; if there is none, the value at the begin. For errors.
+ */
 static const struct rule_value *pair_late_field(void *context, uint16_t field)
 {
     struct pair_view *view = context;
@@ -250,7 +251,7 @@ static void pair_tag_marks(struct pair_view *view)
     }
 }
 
-/* The same tags as libblkin's spans have. */
+/* Adds the same tags as libblkin's spans have. */
 static void pair_tag_origin(struct pair_view *view, struct text process)
 {
     const struct pair_open *open = view->open;
@@ -273,7 +274,8 @@ static struct text pair_process(const struct pairing *pairing)
 
 /*
  * Returns the name of a process. A thread may have its own name, so the name comes from the
- * statedump or the main thread. Until one of them is known, the name of the first thread is used.
+ * statedump or the main thread. Until one of these names is known, the name of the first thread is
+ * used.
  */
 static struct text pair_service(struct pairing *pairing, struct text thread_name)
 {

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define THREADS_IDLE_MAX 4096 /* threads without open spans, beyond which they are freed */
+#define THREADS_KEPT_MAX 4096 /* with more threads, a thread without open spans is freed */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -120,7 +120,7 @@ void open_pop(struct pairing *pairing, struct pair_open *open)
         open->below->above = open->above;
     open->thread = NULL;
     open->above = open->below = NULL;
-    if (!thread->top && pairing->threads.count > THREADS_IDLE_MAX) {
+    if (!thread->top && pairing->threads.count > THREADS_KEPT_MAX) {
         table_remove(&pairing->threads, &thread->in_table);
         if (pairing->thread == thread)
             pairing->thread = NULL;

@@ -302,7 +302,7 @@ static void pair_whole(struct pairing *pairing, struct rule_run *run,
     } else {
         if (rule->parent != PARENT_NONE)
             pair_set_parent(pairing, run, &open->ids);
-        (void)pair_ids_of(open); /* by the event's time */
+        (void)pair_ids_of(open); /* the ids depend on begin_ns, which is still the event's time */
         open->begin_ns = start_ns;
         pair_make_or_count(pairing, open, end_ns);
     }
@@ -310,7 +310,7 @@ static void pair_whole(struct pairing *pairing, struct rule_run *run,
         open_give(pairing, open);
 }
 
-void pair_rest(struct pairing *pairing, const struct rule_point *point)
+void pair_take_other(struct pairing *pairing, const struct rule_point *point)
 {
     if (point->kind == POINT_LOOKUP)
         pair_lookup_note(pairing, point->owner);

@@ -1,16 +1,16 @@
 /*
  * Pairing: makes spans of events that rules name, and counts all begins and ends.
  *
- * Pairing is the first stage of the chain, and passes all spans on. It takes events from the
- * assembler (EVENT_RULE), and its spans go the way of the assembler's spans.
+ * Pairing is the first stage of the chain, and passes all spans on. The assembler gives it events
+ * (EVENT_RULE), and takes its spans like the spans that the assembler makes.
  *
- * A span is open from its begin to its end. Open spans are limited in number, bytes and time;
- * beyond a limit the oldest one is evicted. At all times, for each rule:
+ * A span is open from its begin to its end. Open spans are limited in number, bytes and time; above
+ * a limit the oldest span is evicted. At all times, for each rule:
  *
  *     begins = spans + shorter + begun again + dropped + unmatched + unusable + open
  *
- * All of an event is untrusted. Time is trace time. The same events make the same spans with the
- * same ids. Not thread-safe.
+ * All parts of an event are untrusted. Time is trace time. The same events make the same spans with
+ * the same ids. Not thread-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,7 +25,7 @@
 #include <stdio.h>
 
 struct rule_counts {
-    uint64_t begins;      /* with events that are a whole span; the sum of the next members */
+    uint64_t begins;      /* also events that are a whole span; the sum of the next members */
     uint64_t spans;       /* made spans */
     uint64_t shorter;     /* shorter than `least` */
     uint64_t begun_again; /* the same key began again */
@@ -68,16 +68,17 @@ struct pairing_options {
 /* Returns NULL when out of memory; then the rules are freed, too. */
 struct stage *pairing_new(const struct pairing_options *options);
 
-/* The source of events and destination of spans, set before the first event. Must live longer. */
+/* Sets the assembler that gives events and takes spans; called before the first event. The
+ * assembler must live longer than the stage. */
 void pairing_set_assembler(struct stage *stage, struct assembler *assembler);
 
-/* For trace readers; NULL: no rules. */
+/* Returns the rules, for trace readers; NULL: no rules. */
 struct rules *pairing_rules(struct stage *stage);
 
 /* Takes an EVENT_RULE when the assembler's time has reached the event. */
 void pairing_take(struct stage *stage, const struct event *event);
 
-/* No further event will come: open spans count as unmatched. */
+/* No further event will arrive: open spans count as unmatched. */
 void pairing_flush(struct stage *stage);
 
 /* Stores examples for pairing_report(); called before the first event. Returns false when out of

@@ -14,17 +14,18 @@
 
 #define PAIR_KEY_WORDS 96 /* an even number; a longer key counts as no key */
 
-/* stages, marks and values of one span */
+/* bytes for the key, the stages, the marks and the values of one span */
 #ifndef PAIR_STORED_MAX
 #define PAIR_STORED_MAX (64U << 10)
 #endif
 
+/* entries of all lookups */
 #ifndef PAIR_LOOKUPS_MAX
 #define PAIR_LOOKUPS_MAX 65536
 #endif
 
-#define PAIR_POOL_MAX 4096
-#define DATA_FIRST    128 /* bytes, enough for most spans */
+#define PAIR_POOL_MAX 4096 /* spans */
+#define DATA_FIRST    128  /* bytes, enough for most spans */
 
 struct pair_key {
     uint64_t hash;
@@ -177,7 +178,8 @@ static inline void key_set_owner(struct pair_key *key, uint64_t owner)
     key->hash = key->hash_of_form ^ owner * KEY_FACTOR;
 }
 
-/* Rules of one form share the work. */
+/* Makes the key of the rule for the current event, unless the key of a rule of the same form is
+ * made already. Returns false if a field is missing or too long. */
 static inline bool pair_key_of(struct pairing *pairing, struct rule_run *run)
 {
     if (pairing->key.form != run->rule->form)
@@ -234,7 +236,7 @@ static inline void open_give(struct pairing *pairing, struct pair_open *open)
     pairing->pool_length++;
 }
 
-/* Returns the time-out of the span, or INT64_MAX. */
+/* Returns the time when the span expires, or INT64_MAX. */
 static inline int64_t open_expiry(const struct pair_open *open)
 {
     int64_t expiry_ns;
@@ -275,15 +277,18 @@ static inline struct pair_open *open_find(const struct pairing *pairing)
 
 /* Returns the current event's thread; NULL: no span is open on it. */
 struct pair_thread *open_thread(struct pairing *pairing);
+
+/* Puts the span on the stack of its thread. Returns false when out of memory. */
 bool open_push(struct pairing *pairing, struct pair_open *open);
 
 /* Removes the span from the stack of its thread. */
 void open_pop(struct pairing *pairing, struct pair_open *open);
 
-/* Drops the spans above on the stack: each ended no more, or is no parent any more. */
+/* Removes the spans above this span from the stack. A span without a key is dropped: no end can
+ * find it any more. A span with a key stays open, but is no parent any more. */
 void open_drop_above(struct pairing *pairing, struct pair_open *open);
 
-/* Ends expired spans after pairing->next_expiry_ns, and the oldest ones beyond a limit. */
+/* Gives up the expired spans, the oldest spans above a limit, or all spans. */
 void open_expire(struct pairing *pairing);
 void open_make_room(struct pairing *pairing);
 void open_flush(struct pairing *pairing);
@@ -311,15 +316,15 @@ void pair_set_parent(struct pairing *pairing, struct rule_run *run, struct pair_
 /* Stores the values of the event that the rule needs; the first value of a field wins. */
 void pair_store_values(struct pairing *pairing, struct pair_open *open);
 
-/* Handles an event that neither begins nor ends a span. */
-void pair_rest(struct pairing *pairing, const struct rule_point *point);
+/* Handles a point of any kind except POINT_BEGIN and POINT_END. */
+void pair_take_other(struct pairing *pairing, const struct rule_point *point);
 
 /* ---- make.c ---- */
 
 /* Returns the ids of an open span, made at the first call. */
 const struct pair_ids *pair_ids_of(struct pair_open *open);
 
-/* Makes the span. The current event ends it, not before its begin. */
+/* Makes the span, which ends with the current event. end_ns is not before the begin. */
 void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns);
 
 /* Makes the span unless it is too short. */
@@ -337,7 +342,7 @@ static inline void pair_make_or_count(struct pairing *pairing, struct pair_open 
 void pair_lookup_note(struct pairing *pairing, uint16_t lookup);
 void pair_lookup_free(struct table_link *link);
 
-/* Only with examples. */
+/* Called only if the run has examples. */
 
 void report_note_span(const struct pair_open *open, const struct span *span);
 void report_note_begin(const struct pair_open *open);

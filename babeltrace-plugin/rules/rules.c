@@ -25,7 +25,7 @@ static void *rules_no_memory(struct rules_reader *reader)
 
 void *rules_grow(struct rules_reader *reader, void *array, size_t count, size_t size)
 {
-    if (count == 0 || (count & (count - 1)) == 0) {
+    if ((count & (count - 1)) == 0) {
         array = realloc(array, (count ? 2 * count : 1) * size);
         if (!array)
             return rules_no_memory(reader);
@@ -72,7 +72,7 @@ static bool rules_check_again(struct rules_reader *reader, const struct rule_poi
             continue;
         error_set(reader->error,
                   "rules \"%s\", line %u: the same event %.*s is in the section of the same name "
-                  "in \"%s\", line %u: expected each in one file",
+                  "in \"%s\", line %u: expected each event in one file",
                   reader->name, reader->line, (int)text_cut(point->text, 80).length,
                   point->text.data, section->file, section->line);
         return false;
@@ -336,8 +336,8 @@ static bool rules_read_line(struct rules_reader *reader, struct text line)
 
 /* ---- checks at the end ----------------------------------------------------------------------- */
 
-/* For messages. */
-static void rules_go_back(struct rules_reader *reader, const struct rule_section *section)
+/* Sets the position that messages name. */
+static void rules_set_position(struct rules_reader *reader, const struct rule_section *section)
 {
     reader->name = section->file;
     reader->line = section->line;
@@ -345,7 +345,7 @@ static void rules_go_back(struct rules_reader *reader, const struct rule_section
 
 static bool rules_check_lookup(struct rules_reader *reader, const struct rule_lookup *lookup)
 {
-    rules_go_back(reader, &lookup->section);
+    rules_set_position(reader, &lookup->section);
     if (lookup->has_event && lookup->key.count == 1 && lookup->value != RULE_NO_FIELD)
         return true;
     return rules_fail(reader, "event, value and a key of one field in a lookup",
@@ -420,7 +420,7 @@ static bool rules_check_rule(struct rules_reader *reader, struct span_rule *rule
 {
     const unsigned both = 1U << POINT_BEGIN | 1U << POINT_END;
 
-    rules_go_back(reader, &rule->section);
+    rules_set_position(reader, &rule->section);
     if (!(rule->points & 1U << POINT_EVENT) && (rule->points & both) != both)
         return rules_fail(reader, "begin and end, or event, in the section", rule->section.title);
     if (rule->parent == PARENT_RULE && !rules_find_parent(reader, rule))
@@ -461,7 +461,7 @@ static bool rules_same_key(const struct span_rule *a, const struct span_rule *b)
 }
 
 /* Computes for each rule the parts that depend on all rules. */
-static void rules_settle(struct rules *rules)
+static void rules_compute_forms(struct rules *rules)
 {
     bool uses_stack = false;
 
@@ -492,7 +492,7 @@ bool rules_check(struct rules_reader *reader)
         if (!rules_check_rule(reader, &rules->rules[i]))
             return false;
     }
-    rules_settle(rules);
+    rules_compute_forms(rules);
     for (size_t i = 0; i < rules->count; i++) {
         if (!rules_list_stored(reader, &rules->rules[i]))
             return false;

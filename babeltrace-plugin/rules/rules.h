@@ -146,7 +146,7 @@ struct rule_point {
     struct rule_rename *renames;
     size_t rename_count;
     struct text label;     /* of POINT_STAGE and POINT_MARK */
-    enum rule_times times; /* these three: of POINT_EVENT */
+    enum rule_times times; /* this and the next two members: of POINT_EVENT */
     uint16_t time_field;
     int64_t unit_ns;
 };
@@ -246,7 +246,7 @@ struct rule_class {
     bool wants_all;     /* also members of the event that no rule names */
 };
 
-/* Returns NULL if no rule names such events, or when out of memory (then *is_starved is set). */
-const struct rule_class *rules_class(struct rules *rules, struct text name, bool *is_starved);
+/* Returns NULL if no rule names such events, or when out of memory (then *has_no_memory is set). */
+const struct rule_class *rules_class(struct rules *rules, struct text name, bool *has_no_memory);
 
 #endif

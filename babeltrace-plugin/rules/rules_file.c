@@ -206,8 +206,9 @@ void rules_free(struct rules *rules)
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* "*" is any text, "?" any byte. Linear for each "*": only the last one is retried. */
-static bool rules_fits(struct text pattern, struct text name)
+/* Returns true if the name fits the pattern: "*" is any text, "?" any byte. Takes linear time for
+ * each "*", because only the last "*" is retried. */
+static bool pattern_fits(struct text pattern, struct text name)
 {
     size_t p = 0, n = 0, star = SIZE_MAX, from = 0;
 
@@ -306,7 +307,7 @@ static struct rule_class *class_make(const struct rules *rules, struct text name
         return NULL;
     for (int kind = POINT_LOOKUP; kind <= POINT_MARK; kind++) {
         for (size_t i = 0; i < rules->point_count; i++) {
-            if ((int)rules->points[i].kind == kind && rules_fits(rules->points[i].pattern, name))
+            if ((int)rules->points[i].kind == kind && pattern_fits(rules->points[i].pattern, name))
                 class->points[class->point_count++] = &rules->points[i];
         }
     }
@@ -318,27 +319,27 @@ static struct rule_class *class_make(const struct rules *rules, struct text name
     return class;
 }
 
-static bool rules_name(const struct rules *rules, struct text name)
+static bool rules_have_name(const struct rules *rules, struct text name)
 {
     for (size_t i = 0; i < rules->point_count; i++) {
-        if (rules_fits(rules->points[i].pattern, name))
+        if (pattern_fits(rules->points[i].pattern, name))
             return true;
     }
     return false;
 }
 
-const struct rule_class *rules_class(struct rules *rules, struct text name, bool *is_starved)
+const struct rule_class *rules_class(struct rules *rules, struct text name, bool *has_no_memory)
 {
     const uint64_t hash = hash_text(rules->classes.seed, name);
     struct rule_class *class;
 
     table_find(class, &rules->classes, hash, in_table, text_equal(class->name, name));
-    if (class || !rules_name(rules, name))
+    if (class || !rules_have_name(rules, name))
         return class;
     class = class_make(rules, name);
     if (class)
         table_add(&rules->classes, &class->in_table, hash);
     else
-        *is_starved = true;
+        *has_no_memory = true;
     return class;
 }

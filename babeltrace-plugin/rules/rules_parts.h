@@ -13,7 +13,7 @@ struct rules_reader {
     struct error *error;
     const char *name; /* of the file: lives as long as the rules */
     unsigned line;
-    size_t points_before;   /* of other files */
+    size_t points_before;   /* the number of points of earlier files */
     struct span_rule *rule; /* the current section: one of the two, or none yet */
     struct rule_lookup *lookup;
 };
@@ -36,7 +36,7 @@ bool rules_add(struct rules_reader *reader, struct text text);
 /* Checks all rules at the end, for errors that no single line shows. */
 bool rules_check(struct rules_reader *reader);
 
-/* ---- words.c: values behind "=". All return false with the error set. ------------------------ */
+/* ---- words.c: values after "=". All functions return false with the error set. --------------- */
 
 bool rules_read_field(struct rules_reader *reader, struct text text, uint16_t *field);
 bool rules_read_fields(struct rules_reader *reader, struct text text, struct rule_fields *fields);

@@ -125,7 +125,7 @@ static inline void pair_begin(struct pairing *pairing, struct rule_run *run)
     }
     if (rule->parent != PARENT_NONE) {
         pair_set_parent(pairing, run, &open->ids);
-        (void)pair_key_of(pairing, run); /* the parent's key may have replaced it */
+        (void)pair_key_of(pairing, run); /* pair_set_parent() may have replaced the key */
     }
     open_enter(pairing, open);
     if (rule->stored.count || rule->tags_all)
@@ -203,6 +203,6 @@ void pairing_take(struct stage *stage, const struct event *event)
         else if (point->kind == POINT_BEGIN)
             pair_begin(pairing, &pairing->runs[point->owner]);
         else
-            pair_rest(pairing, point);
+            pair_take_other(pairing, point);
     }
 }

@@ -193,6 +193,7 @@ static const struct {
     enum rule_comparison comparison;
 } words_comparisons[] = {{"==", RULE_EQUAL}, {"!=", RULE_UNEQUAL}, {"<=", RULE_MOST},
                          {">=", RULE_LEAST}, {"<", RULE_LESS},     {">", RULE_GREATER}};
+#define WORDS_COMPARISONS (sizeof(words_comparisons) / sizeof(words_comparisons[0]))
 
 /* FIELD == VALUE. The value ends at " and ", and its quotes are removed. */
 static bool words_read_test(struct rules_reader *reader, struct text text, struct rule_test *test)
@@ -202,9 +203,9 @@ static bool words_read_test(struct rules_reader *reader, struct text text, struc
     const struct text comparison = rules_next_word(&text);
     size_t i = 0;
 
-    while (i < 6 && !text_is(comparison, words_comparisons[i].name))
+    while (i < WORDS_COMPARISONS && !text_is(comparison, words_comparisons[i].name))
         i++;
-    if (i == 6 || !text.length)
+    if (i == WORDS_COMPARISONS || !text.length)
         return rules_fail(reader, "FIELD == VALUE, with one of == != < > <= >=", all);
     test->comparison = words_comparisons[i].comparison;
     test->value.type = VALUE_INTEGER;
@@ -240,12 +241,12 @@ bool rules_read_condition(struct rules_reader *reader, struct text text,
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+/* FIELD [UNIT] */
 static bool words_read_times(struct rules_reader *reader, struct text text,
                              struct rule_point *point)
 {
     const struct text field = rules_next_word(&text);
-
-    char one[8] = "1ns";
+    char one[8] = "1ns"; /* the duration of one unit */
 
     if (text.length && text.length < sizeof(one) - 1)
         *text_copy(one + 1, text) = '\0';

@@ -84,9 +84,9 @@ static uint64_t open_span_bytes(const struct open_span *open)
 }
 
 /*
- * Marks the server's half of a shared span. No event says so, but the client's half begins first
- * and ends last, so it is known. Late events of a server's half may have no annotation with the
- * kind: such a span becomes a server's span.
+ * Marks the server's half of a shared span. No event marks the half. But the client's half begins
+ * first and ends last, so it is open or was given out recently. Late events of a server's half may
+ * have no annotation with the kind: such a span becomes a server's span.
  */
 static void set_shared(struct assembler *assembler, struct open_span *open)
 {
@@ -101,8 +101,9 @@ static void set_shared(struct assembler *assembler, struct open_span *open)
         recent_note_shared(&assembler->recent, span);
 }
 
-/* The offset of the host's own clock when the trace was taken. */
-static int64_t offset_as_told(const struct assembler *assembler, const struct event_source *source)
+/* Returns the correction of a source's times by options.wall_clock_ns; 0 if it is only noise. */
+static int64_t offset_from_options(const struct assembler *assembler,
+                                   const struct event_source *source)
 {
     int64_t offset_ns;
 
@@ -115,7 +116,7 @@ static int64_t offset_as_told(const struct assembler *assembler, const struct ev
 static int64_t assembler_offset(const struct assembler *assembler,
                                 const struct event_source *source, int64_t start_ns)
 {
-    return assembler->options.wall_clock_ns ? offset_as_told(assembler, source)
+    return assembler->options.wall_clock_ns ? offset_from_options(assembler, source)
                                             : clock_offset(&source->correction, start_ns);
 }
 
@@ -162,8 +163,10 @@ void assembler_finish(struct assembler *assembler, struct open_span *open)
     open_spans_give(&assembler->open, open);
 }
 
-static struct open_span *assembler_oldest_but(struct assembler *assembler,
-                                              const struct open_span *but)
+/* Returns the oldest span of the first queue that has another span than `except`. Spans with an end
+ * are finished first. NULL: there is no other span. */
+static struct open_span *assembler_oldest_except(struct assembler *assembler,
+                                                 const struct open_span *except)
 {
     struct open_queue *const queues[] = {&assembler->closing, &assembler->idle,
                                          &assembler->streaming};
@@ -171,7 +174,7 @@ static struct open_span *assembler_oldest_but(struct assembler *assembler,
     for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
         struct open_span *open = open_queue_first(queues[i]);
 
-        if (open && open != but)
+        if (open && open != except)
             return open;
     }
     return NULL;
@@ -184,14 +187,15 @@ static void evict(struct assembler *assembler, struct open_span *open)
     assembler_finish(assembler, open);
 }
 
-static void evict_until_it_fits(struct assembler *assembler, const struct open_span *but)
+/* Evicts spans other than `except` until the open spans are within their limits. */
+static void evict_surplus(struct assembler *assembler, const struct open_span *except)
 {
     struct assembler_counts *counts = &assembler->counts;
     struct open_span *oldest;
 
     while ((assembler->open.table.count > assembler->options.max_open_spans ||
             counts->open_bytes > assembler->options.max_open_bytes) &&
-           (oldest = assembler_oldest_but(assembler, but)))
+           (oldest = assembler_oldest_except(assembler, except)))
         evict(assembler, oldest);
 }
 
@@ -208,7 +212,7 @@ struct open_span *assembler_open(struct assembler *assembler, const struct event
         assembler->counts.open_bytes += open_span_bytes(open);
         if (surplus)
             evict(assembler, surplus);
-        evict_until_it_fits(assembler, open);
+        evict_surplus(assembler, open);
     }
     return open;
 }
@@ -219,7 +223,7 @@ void assembler_account(struct assembler *assembler, const struct open_span *open
     if (open->span.log_capacity == capacity_before)
         return;
     assembler->counts.open_bytes += open->span.log_capacity - capacity_before;
-    evict_until_it_fits(assembler, open);
+    evict_surplus(assembler, open);
 }
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
@@ -314,7 +318,7 @@ bool assembler_flush_some(struct assembler *assembler, unsigned spans)
 {
     struct open_span *open;
 
-    for (; (open = assembler_oldest_but(assembler, NULL)); spans--) {
+    for (; (open = assembler_oldest_except(assembler, NULL)); spans--) {
         if (spans == 0)
             return true;
         assembler_finish(assembler, open);
@@ -429,7 +433,7 @@ static void assembler_add_original(struct assembler *assembler, const struct eve
                       assembler->now_ns);
 }
 
-/* ---- */
+/* ---- the dispatch of events ------------------------------------------------------------------ */
 
 __attribute__((noinline)) static void add_ours(struct assembler *assembler,
                                                const struct event *event)
@@ -471,7 +475,7 @@ __attribute__((noinline)) static void add_after_finished(struct assembler *assem
     add_event(assembler, event);
 }
 
-/* Without a call that returns: events of rules cost little more. */
+/* All calls are tail calls, so that the frequent events of rules need no stack frame. */
 void assembler_add(struct assembler *assembler, const struct event *event)
 {
     assembler->counts.events++;

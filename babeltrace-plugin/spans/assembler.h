@@ -2,15 +2,15 @@
  * The assembler makes finished spans of decoded events, and counts each event that it loses.
  *
  * A blkin:span event is a whole span. The assembler finishes the span at once, after the steps in
- * its log, each of which is a span. A streamed span's events are put together until its blkin:end.
- * Without any end, a time-out finishes the span, marked incomplete.
+ * its log, each of which is a span. The assembler adds up a streamed span's events until its
+ * blkin:end. Without blkin:end, a time-out finishes the span, marked incomplete.
  *
  * If both forms are recorded, the assembler gives out the streamed span, and counts the whole one
  * as a duplicate. The library records the whole span before blkin:end, so the streamed span is
  * still open then. Trace id, span id, kind and host identify the streamed span. In two sessions,
- * whose clocks may differ by some microseconds, the whole span may come just after blkin:end:
- * open_spans.h finds that case. A whole span that follows an incomplete streamed one is given out,
- * too.
+ * whose clocks may differ by some microseconds, the whole span may arrive just after blkin:end:
+ * struct recent (open_spans.h) finds that case. A whole span that follows an incomplete streamed
+ * one is given out, too.
  *
  * The original's events make one span per (trace id, span id, endpoint). These events have no end.
  * Trace time finishes such a span: a short while after a closing annotation
@@ -18,8 +18,9 @@
  * of the trace. Trace time is the time of events and of inactivity beacons, never the host's clock.
  * So a recorded trace gives the same spans as the live one.
  *
- * With the original API, a server may record under the span id of its client. Zipkin needs to know
- * that (struct span, shared), and no event says so. A server's span is shared if the client's span,
+ * With the original API, a server may record under the span id of its client. Zipkin must know such
+ * spans (`shared` in struct span), but no event tells them. A server's span is shared if the
+ * client's span,
  * at another endpoint, is open or was given out recently. Late events of a shared span, after its
  * time-out, make a shared span, too. A blkin:span is never shared: a server of libblkin gives its
  * span a new id.
@@ -81,12 +82,12 @@ struct assembler_options {
     int64_t idle_timeout_ns; /* finishes a span this long after its last event */
     int64_t end_timeout_ns;  /* after a closing annotation */
     int64_t open_timeout_ns; /* for a streamed span */
-    uint64_t max_open_spans; /* beyond, spans are finished early, and incomplete without an end */
+    uint64_t max_open_spans; /* above, spans are finished early: incomplete if they have no end */
     uint64_t max_open_bytes; /* same, for the memory of open spans */
     bool correct_clocks;     /* moves times to the wall clock: see source.h */
     int64_t wall_clock_ns;   /* wall clock minus CLOCK_MONOTONIC; 0: as blkin:process says */
     bool is_choice;          /* events are filtered on purpose: a gap in their numbers is no loss */
-    int64_t resumed_ns;      /* trace time: an earlier process has got events of before; 0: none */
+    int64_t resumed_ns;      /* trace time: an earlier process has got the events before; 0: none */
     struct marks *marks;     /* NULL: no marks */
     struct closing closing;  /* annotations that close an original's span; none: "cr" and "ss" */
     /* The table for the endpoints of spans, which outlives the assembler; NULL: a table of its own,
@@ -108,19 +109,19 @@ struct assembler_counts {
     uint64_t events_rule;      /* of other providers, named by a rule */
     uint64_t metrics_missing;  /* missing sequence numbers of metrics */
     uint64_t events_missing;   /* missing sequence numbers of other events */
-    uint64_t events_unsure;    /* of these: an earlier process may have got them */
-    uint64_t events_awaited;   /* missing sequence numbers that may still come */
+    uint64_t events_unsure;    /* of events_missing: an earlier process may have got them */
+    uint64_t events_awaited;   /* missing sequence numbers that may still arrive */
     uint64_t log_errors;       /* annotations, tags and steps lost: no room, or unreadable */
     uint64_t spans_open;
     uint64_t open_bytes;       /* memory of open spans */
     uint64_t spans_finished;   /* each step is a span */
     uint64_t spans_incomplete; /* of the finished spans: without an end */
     uint64_t spans_evicted;    /* of the finished spans: early, to make room */
-    uint64_t steps_spilled;    /* steps that came as events */
+    uint64_t steps_spilled;    /* steps that arrived in events of their own */
     uint64_t spans_duplicate;  /* not given out: the span or step was streamed, too */
     uint64_t spans_with_loss;  /* tagged blkin.lost, see assembler_note_loss() */
     uint64_t spans_corrected;  /* moved by a clock correction */
-    uint64_t not_noted;        /* losses and clocks: no memory, or a source beyond SOURCES_MAX */
+    uint64_t not_noted;        /* losses and clock samples: no memory, or beyond SOURCES_MAX */
     uint64_t services_merged;  /* events of a service beyond ENDPOINTS_MAX */
 };
 
@@ -137,7 +138,8 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
 /* Frees everything. Open spans are dropped: see assembler_flush_some(). NULL is allowed. */
 void assembler_free(struct assembler *assembler);
 
-/* Tags a span that a sink has got, unless the value is empty. A tag without room is counted. */
+/* Tags a span that a sink has received, unless the value is empty. A tag without room is counted.
+ */
 void assembler_tag(struct assembler *assembler, struct span *span, const char *key,
                    struct text value);
 
@@ -147,8 +149,7 @@ void assembler_note_clock(struct assembler *assembler, const struct event *event
 /* Finishes spans whose time is over, then adds the event. Failures are counted. */
 void assembler_add(struct assembler *assembler, const struct event *event);
 
-/* Sets trace time to now_ns, and finishes spans whose time is over. A time that goes back is
- * ignored. */
+/* Sets trace time to now_ns, and finishes spans whose time is over. An earlier time is ignored. */
 void assembler_advance(struct assembler *assembler, int64_t now_ns);
 
 /*
@@ -173,7 +174,7 @@ struct loss {
     bool has_times;
     int64_t begin_ns;
     int64_t end_ns;
-    uint64_t events; /* this and packets 0: unknown */
+    uint64_t events; /* events and packets both 0: unknown */
     uint64_t packets;
 };
 

@@ -41,11 +41,11 @@ struct sequences {
         uint64_t series;   /* 0: free; threads are never numbered 0 */
         uint64_t first;    /* the first number */
         uint64_t sequence; /* the highest number */
-        int64_t time_ns;   /* the time of its event */
-        uint64_t seen;     /* bit i: the event with the number `sequence - i` has come */
-        uint64_t awaited;  /* missing numbers that may still come */
-        uint64_t unsure;   /* of these: an earlier process may have got the events */
-        int64_t since_ns;  /* when the first of these was skipped */
+        int64_t time_ns;   /* the time of the event with the highest number */
+        uint64_t seen;     /* bit i: the event with the number `sequence - i` has arrived */
+        uint64_t awaited;  /* missing numbers that may still arrive */
+        uint64_t unsure;   /* of the awaited ones: an earlier process may have got the events */
+        int64_t since_ns;  /* when the first awaited number was skipped */
         uint64_t missing;  /* missing numbers that were counted */
     } slots[SEQUENCE_SLOTS];
     uint64_t awaited; /* the awaited numbers of all series */
@@ -73,6 +73,8 @@ struct assembler {
 
 /* Counts awaited numbers as missing if they were skipped at since_ns or before. */
 void assembler_count_missing(struct assembler *assembler, int64_t since_ns);
+
+/* Same, for numbers that were skipped SEQUENCE_LATE_NS ago or earlier. */
 void assembler_count_late(struct assembler *assembler);
 
 /* Counts a part of a span that had no room. */
@@ -96,7 +98,7 @@ struct open_span *assembler_open(struct assembler *assembler, const struct event
 void assembler_account(struct assembler *assembler, const struct open_span *open,
                        uint32_t capacity_before);
 
-/* Gives the span out unless it is a duplicate, and removes it from table and queue. */
+/* Removes the span from the table and its queue, and gives the span out. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);
 
 /* Counts and notes the events of the thread or host that are missing before this event. */
@@ -104,6 +106,8 @@ void assembler_note_sequence(struct assembler *assembler, const struct event *ev
 
 /* Tags a span with the losses of its own data while it was open. */
 void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open);
+
+/* Tags an entry span with the losses that may have hit spans below it. */
 void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
                               const struct origin *origin);
 

@@ -1,8 +1,8 @@
 /*
  * The decoded event: the interface between trace readers and the assembler.
  *
- * A plain struct, so tests can drive the assembler without a trace or a daemon. All of it comes
- * from a trace and is untrusted: any value, any bytes.
+ * A plain struct, so tests can drive the assembler without a trace or a daemon. All members come
+ * from a trace and are untrusted: any value, any bytes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -99,7 +99,7 @@ struct event {
     uint64_t dropped;   /* annotations, tags and steps that found no room in the program */
     uint64_t realtime;  /* of EVENT_PROCESS: wall clock, ns since the Unix epoch */
 
-    bool is_cut; /* of the original's: a text is only the beginning of a longer one */
+    bool is_cut; /* of the original's events: a text is only the beginning of a longer text */
 
     /* of EVENT_RULE; NULL: log has the fields, and trace_id identifies the rules */
     struct rule_event *ruled;
@@ -141,8 +141,8 @@ bool packed_read(struct event *event, struct text packed);
 /* Reads the packed text in event->log. On DECODED_NEWER the text stays there. */
 enum decoded packed_decode(struct event *event);
 
-/* Computes how long before `now` (64 bits) a moment was, of which only the lower bits are known.
- * Takes the nearest such moment. Returns false for an impossible moment. */
+/* Computes how long before `now` a moment was. Only the lower `bits` bits of the moment are known:
+ * the moment nearest to `now` counts. Returns false for an impossible moment. */
 bool moment_age(uint64_t now, uint64_t moment, unsigned bits, int64_t *age_ns);
 
 /* Returns the version of the format if it is newer than the known one; else 0. */

@@ -131,7 +131,7 @@ void open_spans_note_step(struct open_spans *spans, const struct open_span *step
     const struct open_span *at = step;
     uint64_t number;
 
-    /* visits the open steps around the step, then their span; 16: more than libblkin nests */
+    /* visits the open steps around the step, then their span */
     for (unsigned i = 0; i < 16 && blkin_step_number(at->span.parent_id, at->span.id, &number);
          i++) {
         struct open_span *around = find_around(spans, at);

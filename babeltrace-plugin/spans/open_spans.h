@@ -64,7 +64,7 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
                                            struct text host);
 
 /*
- * A streamed step is given out at its end. The same step may come much later in the event of its
+ * A streamed step is given out at its end. The same step may arrive much later in the event of its
  * span, or of a step around the step. So the step is noted in all open spans around it: number n is
  * bit n - 1 of steps_given, counted from the span's number. STEPS_NOTED covers most spans; struct
  * recent has other steps for a while.
@@ -79,9 +79,9 @@ bool open_spans_has_client(struct open_spans *spans, const struct span *span);
 /*
  * Adds a span with the event's ids and name to the table. Returns NULL when out of memory.
  *
- * Spans with the same ids are searched one by one. Of more than OPEN_SAME_IDS_MAX, the longest
- * silent one is *surplus, which the caller evicts; else *surplus is NULL. A request to 16 services
- * that all take over its ids is honest.
+ * Spans with the same ids are searched one by one. If there are more than OPEN_SAME_IDS_MAX,
+ * *surplus is the span whose last event is oldest: the caller evicts that span. If not, *surplus is
+ * NULL. An honest request may reach 16 services that all record under its ids.
  */
 #ifndef OPEN_SAME_IDS_MAX
 #define OPEN_SAME_IDS_MAX 64
@@ -121,10 +121,10 @@ void open_queue_free(struct open_queue *queue);
 
 /*
  * One slot for each value of a hash of the ids; a newer span replaces an older one. After n other
- * spans, a span is still known with a probability of (1 - 1/RECENT_SLOTS)^n. Repetitions come soon:
- * both forms of a span are recorded one after the other, and the two halves of a span end one after
- * the other. A slot has 64 bits of hash, which identify the ids well enough and make the table
- * small.
+ * spans, a span is still known with a probability of (1 - 1/RECENT_SLOTS)^n. A repetition arrives
+ * soon: both forms of a span are recorded one after the other, and the two halves of a span end one
+ * after the other. A slot has 64 bits of hash, which identify the ids well enough and make the
+ * table small.
  */
 #ifndef RECENT_SLOTS
 #define RECENT_SLOTS 8192 /* a power of two */
@@ -139,7 +139,7 @@ struct recent_client {
 struct recent {
     uint64_t streamed[RECENT_SLOTS];
     struct recent_client clients[RECENT_SLOTS];
-    bool has_clients; /* any client's span; many traces have only servers */
+    bool has_clients; /* a client's span was noted: many traces have only servers */
     uint32_t *shared; /* NULL: none */
 };
 

@@ -19,7 +19,7 @@
  * is no digit; else *wrong keeps its value, so that one test covers many numbers. */
 static inline uint64_t digits_value(uint64_t digits, uint64_t *wrong)
 {
-    /* a byte below '0' borrows from the next byte, and its own upper bits show that */
+    /* a byte below '0' borrows from the next byte, and its own upper bits show the borrow */
     uint64_t value = digits - UINT64_C(0x3030303030303030);
 
     *wrong |= value & UINT64_C(0xc0c0c0c0c0c0c0c0);
@@ -349,7 +349,7 @@ static const char *read_link(const char *at, size_t length, struct log_record *r
     return at + LOG_LINK_SIZE;
 }
 
-/* Skips a record of a newer libblkin: all begin with their length. */
+/* Skips a record of a newer libblkin: each such record begins with its length. */
 static const char *read_unknown(char type, const char *at, size_t length)
 {
     const bool is_letter = (type >= 'A' && type <= 'Z') || (type >= 'a' && type <= 'z');

@@ -13,7 +13,7 @@
 
 struct source_table {
     struct table sources;
-    struct event_source *recent[RECENT]; /* by the address of the host's name: a trace has one */
+    struct event_source *recent[RECENT]; /* by the address of a trace's host name */
     struct event_source overflow;
 };
 
@@ -95,7 +95,7 @@ struct loss_ring {
     struct loss_interval intervals[LOSSES_MAX];
 };
 
-static void forget(struct losses *losses, const struct loss_interval *interval)
+static void losses_forget(struct losses *losses, const struct loss_interval *interval)
 {
     if (!losses->has_forgotten || interval->begin_ns < losses->forgotten_begin_ns)
         losses->forgotten_begin_ns = interval->begin_ns;
@@ -104,13 +104,13 @@ static void forget(struct losses *losses, const struct loss_interval *interval)
     losses->has_forgotten = true;
 }
 
-static void keep(struct losses *losses, const struct loss_interval *interval)
+static void losses_store(struct losses *losses, const struct loss_interval *interval)
 {
     struct loss_ring *ring = losses->ring;
     struct loss_interval *slot = &ring->intervals[ring->next];
 
     if (ring->count == LOSSES_MAX)
-        forget(losses, slot);
+        losses_forget(losses, slot);
     else
         ring->count++;
     ring->next = (ring->next + 1) % LOSSES_MAX;
@@ -128,9 +128,9 @@ bool losses_add(struct losses *losses, const struct loss_interval *added)
     if (!losses->ring)
         losses->ring = calloc(1, sizeof(*losses->ring));
     if (losses->ring)
-        keep(losses, &interval);
+        losses_store(losses, &interval);
     else
-        forget(losses, &interval);
+        losses_forget(losses, &interval);
     return losses->ring != NULL;
 }
 
@@ -171,7 +171,7 @@ static bool is_full(const struct clock_voice *voice)
     return voice->count >= CLOCK_SAMPLES;
 }
 
-static const struct clock_sample *largest(const struct clock_voice *voice)
+static const struct clock_sample *largest_sample(const struct clock_voice *voice)
 {
     const struct clock_sample *most = &voice->samples[0];
 
@@ -182,7 +182,7 @@ static const struct clock_sample *largest(const struct clock_voice *voice)
     return most;
 }
 
-/* The begin of the last CLOCK_SAMPLES samples: a step back happened there. */
+/* Returns the time of the oldest stored sample: a step back happened there. */
 static int64_t oldest_ns(const struct clock_voice *voice)
 {
     return voice->samples[is_full(voice) ? voice->next : 0].time_ns;
@@ -233,7 +233,7 @@ static struct vote vote_on(const struct clock *clock, int64_t offset_ns, bool is
 
     for (unsigned i = 0; i < CLOCK_VOICES; i++) {
         const struct clock_voice *voice = &clock->voices[i];
-        const struct clock_sample *said = largest(voice);
+        const struct clock_sample *said = largest_sample(voice);
         int64_t seen_ns;
 
         if (!is_heard(voice, now_ns))
@@ -284,7 +284,7 @@ bool clock_note(struct clock *clock, uint64_t process, int64_t time_ns, uint64_t
     if (voice->count <= CLOCK_SAMPLES)
         voice->count++;
     voice->last_ns = time_ns;
-    offset_ns = largest(voice)->offset_ns;
+    offset_ns = largest_sample(voice)->offset_ns;
     if (!clock->is_settled) {
         find_base(clock, voice, offset_ns);
         return false;

@@ -27,7 +27,7 @@ struct loss_interval {
 #define LOSSES_MAX 64
 
 struct losses {
-    int64_t last_end_ns; /* of all stored intervals: a later span is not touched */
+    int64_t last_end_ns; /* of all intervals: a span that starts later lost nothing */
     struct loss_ring *ring;
     bool has_forgotten;
     int64_t forgotten_begin_ns;
@@ -50,7 +50,7 @@ bool losses_add(struct losses *losses, const struct loss_interval *interval);
 bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, uint64_t process,
                     struct loss_sum *sum);
 
-/* A cheap test for every span. */
+/* Returns false if no loss overlaps a span that starts at start_ns: a cheap test for every span. */
 static inline bool losses_may_touch(const struct losses *losses, int64_t start_ns)
 {
     return start_ns <= losses->last_end_ns;
@@ -103,16 +103,15 @@ struct clock_voice {
 /* Zeros: no correction. */
 struct clock {
     struct clock_voice voices[CLOCK_VOICES];
-    bool is_settled;   /* base_ns is known */
-    int64_t base_ns;   /* the offset from the first event on, which is not corrected */
-    int64_t offset_ns; /* for spans that start at since_ns or later */
-    int64_t since_ns;  /* trace time */
-    int64_t
-        before_offset_ns; /* for spans that start earlier: a request during a step stays whole */
+    bool is_settled;          /* base_ns is known */
+    int64_t base_ns;          /* the offset from the first event on, which is not corrected */
+    int64_t offset_ns;        /* for spans that start at since_ns or later */
+    int64_t since_ns;         /* trace time */
+    int64_t before_offset_ns; /* for earlier spans: a request during a step stays whole */
 };
 
 /* Adds a sample: the wall clock was realtime_ns at trace time time_ns. Returns whether the offset
- * has changed. Nonsense changes nothing. */
+ * has changed. Impossible times change nothing. */
 bool clock_note(struct clock *clock, uint64_t process, int64_t time_ns, uint64_t realtime_ns);
 
 /* Returns the correction of a span that starts at start_ns (trace time). */

@@ -70,8 +70,8 @@ enum span_entry_type {
     SPAN_TAG_INTEGER, /* key, integer */
     SPAN_LINK, /* value: a struct span_link, see span_entry_link(); key: empty, or the tags of a
                   foreign link in Zipkin's form */
-    /* A foreign span as it came in OTLP, for OTLP collectors. For other collectors, the entries
-     * before these two have the same content. Later entries were added to the span. */
+    /* A foreign span as it arrived in OTLP, for OTLP collectors. For other collectors, the entries
+     * before these two entries have the same content. Later entries were added to the span. */
     SPAN_ORIGIN, /* key: the fields of ResourceSpans before its spans (Resource, schema URL); value:
                     the same fields of ScopeSpans */
     SPAN_MESSAGE, /* value: the OTLP message Span with name and kind; ids and times of the struct
@@ -173,7 +173,7 @@ static inline struct span_link span_entry_link(const struct span_entry *entry)
     return link;
 }
 
-/* The first tag of this key; NULL: none. */
+/* Returns the first tag of this key; NULL: none. */
 const struct span_entry *span_find_tag(const struct span *span, struct text key);
 
 /*
@@ -211,11 +211,11 @@ bool span_shift(struct span *span, int64_t by_ns);
  *
  * A mark is a position in the trace. A span carries the number of the last mark before its first
  * event, until the exporter or a stage has taken the span. The mark counts such spans. If a mark
- * and all before it count 0, all spans that began before the next mark were given out.
+ * and all earlier marks count 0, all spans that began before the next mark were given out.
  *
  * All functions accept NULL: no marks.
  */
-/* After all events before time_ns, and `count` events with this very time. */
+/* The position after all events before time_ns, and after `events` events at time_ns. */
 struct trace_position {
     int64_t time_ns;
     uint64_t events;
@@ -229,9 +229,8 @@ static inline bool position_is_before(const struct trace_position *a,
 
 struct mark {
     struct trace_position at;
-    uint64_t sent; /* upper bound of the spans whose sending had begun by then */
-    uint64_t
-        counts; /* spans that began after this mark and before the next, and were not given out */
+    uint64_t sent; /* when the mark was made: the spans whose sending had begun, at most */
+    uint64_t open; /* spans that began between this mark and the next, and were not given out */
 };
 
 #define MARKS 64
@@ -248,14 +247,14 @@ static inline uint8_t marks_hold(struct marks *marks, uint8_t mark)
         return 0;
     if (!mark)
         mark = (uint8_t)(marks->last % MARKS + 1);
-    marks->ring[mark - 1].counts++;
+    marks->ring[mark - 1].open++;
     return mark;
 }
 
 static inline void marks_release(struct marks *marks, uint8_t mark)
 {
     if (marks && mark)
-        marks->ring[mark - 1].counts--;
+        marks->ring[mark - 1].open--;
 }
 
 /* Adds a mark at a position. Returns the mark before which all spans were given out. */
@@ -266,7 +265,7 @@ static inline const struct mark *marks_advance(struct marks *marks, const struct
 
     if (has_room && position_is_before(&marks->ring[marks->last % MARKS].at, at))
         marks->ring[++marks->last % MARKS] = (struct mark){.at = *at, .sent = sent};
-    while (marks->first < marks->last && marks->ring[marks->first % MARKS].counts == 0)
+    while (marks->first < marks->last && marks->ring[marks->first % MARKS].open == 0)
         marks->first++;
     return &marks->ring[marks->first % MARKS];
 }

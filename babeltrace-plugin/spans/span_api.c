@@ -101,7 +101,7 @@ struct whole {
     const struct event *event;
     struct open_span *open[1 + STEPS_OPEN_MAX]; /* the span, and its open steps */
     unsigned depth;                             /* number of open steps */
-    bool is_repeated;    /* of a streamed span: records of the span itself are ignored */
+    bool is_repeated;    /* the span was streamed, too: records of the span itself are ignored */
     uint64_t lost_depth; /* open steps beyond the stack: they and their records are lost */
     int64_t from_ns;     /* base of the times in the log */
     uint64_t number;     /* of the last step */
@@ -127,8 +127,8 @@ static bool whole_is_entry(const struct event *event)
            event->span_kind == SPAN_SERVER || event->span_kind == SPAN_CONSUMER;
 }
 
-/* Returns true if the same span was given out as a streamed one, or is still open as one. An open
- * one gets its end from this event, so it is complete even without its blkin:end. */
+/* Returns true if the same span was streamed, and is open or was given out recently. An open span
+ * gets its end from this event, so it is complete even without its blkin:end. */
 static bool is_repeated(struct assembler *assembler, struct open_span *open,
                         const struct event *event)
 {
@@ -244,7 +244,8 @@ static void end_step(struct whole *whole, int64_t offset_ns)
         whole->assembler->counts.log_errors++;
 }
 
-/* Reads the number of the next step, or first of a step's own. Numbers never fall. */
+/* Sets the number of the next step. In the log of a step, the first number is the step's own.
+ * Returns false for a number that is too large, or does not rise. */
 static bool set_number(struct whole *whole, uint64_t number)
 {
     if (number <= whole->number || number > BLKIN_STEPS_MAX)
@@ -258,6 +259,7 @@ static bool set_number(struct whole *whole, uint64_t number)
 
 /* ---- the log ---- */
 
+/* Returns false if the record makes the rest of the log meaningless. */
 static bool use_record(struct whole *whole, const struct log_record *record)
 {
     struct assembler *assembler = whole->assembler;
@@ -364,8 +366,8 @@ static void assembler_add_whole_span(struct assembler *assembler, const struct e
 
 /* ---- streamed spans -------------------------------------------------------------------------- */
 
-/* The moment of an event. An age beyond the epoch is ignored, and a moment before INT64_MIN becomes
- * INT64_MIN: a trace may contain any numbers. */
+/* An age beyond the epoch is ignored, and a moment before INT64_MIN becomes INT64_MIN: a trace may
+ * contain any numbers. */
 int64_t assembler_moment_of(const struct event *event, uint64_t before_ns)
 {
     const bool is_age =
@@ -386,7 +388,7 @@ static void begin_streamed(struct assembler *assembler, const struct event *even
     assembler_count(assembler, open, open != NULL);
     if (!open)
         return;
-    assembler->open.has_halves = true; /* nothing searches for the other half */
+    assembler->open.has_halves = true; /* no search has shown that the ids are unique */
     open->streaming = true;
     open->span.kind = assembler_kind_of(event->span_kind);
     open->span.debug = event->flags & BLKIN_SPAN_DEBUG;

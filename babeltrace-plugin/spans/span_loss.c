@@ -3,13 +3,13 @@
  *
  * Gaps in the sequence numbers of a thread's series show losses that no counter shows, such as the
  * sub-buffer of a killed process. Losses that LTTng has counted show here a second time. A table of
- * fixed size has the state of each series. A series that finds its slot taken replaces the other
- * one, whose next event counts as its first. With more series than slots some gaps stay unseen, and
- * the memory stays constant.
+ * fixed size has the state of each series. A series whose slot is taken replaces the series there,
+ * whose next event counts as its first. With more series than slots some gaps stay unseen, and the
+ * memory stays constant.
  *
- * Events come in order of time, but blkin_span_end_at() may set an end in the past. If its thread
- * moves between CPUs, a later number may come first. So a skipped number is awaited for a while. A
- * number that comes still later is subtracted from the count.
+ * Events arrive in order of time, but blkin_span_end_at() may set an end in the past. If the thread
+ * moves between CPUs, a later number may arrive first. So a skipped number is awaited for a while.
+ * A number that arrives still later is subtracted from the count.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -181,9 +181,9 @@ void assembler_note_sequence(struct assembler *assembler, const struct event *ev
 
 #define LOST_MAX 400 /* bytes: more than the tag needs */
 
-static void put_number(struct printer *line, uint64_t number, const char *what)
+static void put_number(struct printer *line, uint64_t number, const char *noun)
 {
-    print(line, "%" PRIu64 " %s%s", number, what, number == 1 ? "" : "s");
+    print(line, "%" PRIu64 " %s%s", number, noun, number == 1 ? "" : "s");
 }
 
 /* An interval may reach beyond the span on both sides, so the sum is a maximum. */
@@ -231,7 +231,7 @@ void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)
     struct span *span = &open->span;
     /* without a closing event, the span may be open until now: that event may be lost */
     const int64_t end_ns = open->closing ? span->end_ns : assembler->now_ns;
-    const char *incomplete = "what it tells may be incomplete";
+    const char *incomplete = "its data may be incomplete";
     struct loss_sum lost = {.events = 0}, missing = {.events = 0};
     bool is_lost, is_missing;
 
@@ -269,7 +269,7 @@ void assembler_give_span(struct assembler *assembler, struct span *span,
                          const struct event_source *source, uint64_t process)
 {
     if (assembler->has_losses)
-        tag_loss_during(assembler, span, source, process, "what it tells may be incomplete");
+        tag_loss_during(assembler, span, source, process, "its data may be incomplete");
     if (assembler->has_offsets)
         assembler_correct_times(assembler, span, source);
     assembler->counts.spans_finished++;

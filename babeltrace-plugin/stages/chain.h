@@ -42,7 +42,7 @@ struct stage_kind {
 
     /* Passes on the spans whose wait is over at stage_now(). */
     void (*advance)(struct stage *stage);
-    /* No further span will come: passes on or leaves out about `most` spans. Returns whether the
+    /* No further span will arrive: passes on or leaves out about `most` spans. Returns whether the
      * stage still holds spans. */
     bool (*flush_some)(struct stage *stage, unsigned most);
     /* The stage's own number of held spans. chain.c compares that number with the counts. */
@@ -87,9 +87,10 @@ void chain_free(struct chain *chain);
 /* Gives a finished span to the first stage. */
 void chain_take(struct chain *chain, struct span *span, int64_t now_ns);
 
+/* Sets trace time, and lets the stages pass on spans whose wait is over. */
 void chain_advance(struct chain *chain, int64_t now_ns);
 
-/* No further span will come: takes about `most` spans out of the first stage that holds spans.
+/* No further span will arrive: takes about `most` spans out of the first stage that holds spans.
  * Returns whether a stage still holds spans. */
 bool chain_flush_some(struct chain *chain, unsigned most);
 

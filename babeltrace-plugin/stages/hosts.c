@@ -60,7 +60,8 @@ static void hosts_free_part(struct hosts *hosts, struct host_part *part)
 /* The stage forgets a host that was silent for this time. Spans wait for less. */
 #define FORGET_NS UINT64_C(600000000000)
 
-/* Returns whether there are other hosts. */
+/* Frees the instances of groups that were silent for FORGET_NS. Returns whether the host has
+ * others. */
 static bool hosts_forget_silent(struct hosts *hosts, struct stage_host *host, int64_t now_ns)
 {
     bool are_left = false;
@@ -107,8 +108,8 @@ static bool hosts_fits(const struct hosts *hosts, const struct stage_host *host,
            (!host || host->part_count[group] < HOST_INSTANCES_MAX);
 }
 
-/* Makes room for another instance of the host, with `bytes` bytes of samples. Disks and hosts come
- * and go, so a host that the caller knows may be freed. */
+/* Makes room for another instance of the host, with `bytes` bytes of samples. Frees silent hosts,
+ * so the caller must look up its host again. */
 static bool hosts_has_room(struct hosts *hosts, struct text name, enum host_group group,
                            size_t bytes, int64_t now_ns)
 {
@@ -176,9 +177,9 @@ static struct host_part *hosts_find_part(struct stage_host *host, enum host_grou
 
 /* ---- the wait of a span ---------------------------------------------------------------------- */
 
-/* The groups of a host are sampled one after the other. So a span is complete when the group that
- * is furthest behind has a sample after the span's end. */
-static void hosts_look_at_groups(struct stage_host *host, int64_t now_ns)
+/* Computes complete_ns and wait_ns. The groups of a host are sampled one after the other. So a span
+ * is complete when the group that is furthest behind has a sample after the span's end. */
+static void hosts_compute_wait(struct stage_host *host, int64_t now_ns)
 {
     host->complete_ns = INT64_MAX;
     host->wait_ns = 0;
@@ -220,10 +221,10 @@ static void hosts_give_out(struct hosts *hosts, struct stage_host *host)
     }
     hosts->counts.spans_held--;
     hosts->counts.held_bytes -= hosts_held_bytes(held);
-    span.log = malloc(span.log_length + SPARE);
+    span.log = malloc(span.log_length + TAGS_ROOM);
     if (span.log) {
         memcpy(span.log, held->log, span.log_length);
-        span.log_capacity = span.log_length + SPARE;
+        span.log_capacity = span.log_length + TAGS_ROOM;
         hosts->counts.tags_lost += host_tag(&span, host->parts, &is_tagged);
         hosts->counts.spans_tagged += is_tagged;
         stage_pass(&hosts->stage, &span);
@@ -277,7 +278,7 @@ static void hosts_hold(struct hosts *hosts, struct span *span, int64_t now_ns)
     }
     held->since_ns = now_ns;
     hosts_append(hosts, host, held);
-    hosts_look_at_groups(host, now_ns);
+    hosts_compute_wait(host, now_ns);
     hosts_give_out_due(hosts, host, now_ns);
 }
 
@@ -350,8 +351,7 @@ static void hosts_add(struct hosts *hosts, const struct event *event, int64_t ti
     hosts->counts.history_bytes -= hosts_part_bytes(part);
     added = history_add(&part->history, &hosts->layouts, event, time_ns);
     if (hosts->counts.history_bytes + hosts_part_bytes(part) > hosts->options.max_history_bytes) {
-        history_free(
-            &part->history); /* the samples now have more values than the history has room for */
+        history_free(&part->history); /* the samples have more values now */
         added = HISTORY_NO_ROOM;
     }
     hosts->counts.history_bytes += hosts_part_bytes(part);
@@ -361,7 +361,7 @@ static void hosts_add(struct hosts *hosts, const struct event *event, int64_t ti
     hosts->counts.no_room += added == HISTORY_NO_ROOM;
     part->heard_ns = now_ns;
     if (host->first) {
-        hosts_look_at_groups(host, now_ns);
+        hosts_compute_wait(host, now_ns);
         hosts_give_out_due(hosts, host, now_ns);
     }
 }

@@ -17,14 +17,14 @@
     (HISTORY_SAMPLES * (sizeof(struct history_sample) + HISTORY_VALUES_MAX * sizeof(uint64_t)))
 
 /* The most instances of one host and group. Each sample and each span searches their list, so a
- * trace with made-up names must not make it long. */
+ * trace with made-up names must not make the list long. */
 #define HOST_INSTANCES_MAX 256U
 
 /* The most bytes of a host's name, and of an instance's name. */
 #define HOST_TEXT_MAX 255U
 
-/* The usual size of a span's tags. */
-#define SPARE 2048U
+/* The room for tags in the log of a span: their usual size. */
+#define TAGS_ROOM 2048U
 
 /* a is not after b. Unsigned, because a trace may have any times. */
 static inline uint64_t host_distance(int64_t a, int64_t b)
@@ -38,12 +38,11 @@ struct stage_host {
     struct cds_list_head in_waiting;
     struct host_part *parts[HOST_GROUPS];
     unsigned part_count[HOST_GROUPS];
-    struct host_part *
-        next[HOST_GROUPS]; /* the part that the next sample is for: samples come in a fixed order */
-    struct span_copy *first; /* the longest held span, in trace time */
-    struct span_copy *last;  /* NULL: the host is not in `waiting` */
-    int64_t complete_ns;     /* all earlier samples have come */
-    int64_t wait_ns;         /* the longest wait of a span */
+    struct host_part *next[HOST_GROUPS]; /* of the next sample: samples arrive in a fixed order */
+    struct span_copy *first;             /* the longest held span, in trace time */
+    struct span_copy *last;              /* NULL: the host is not in `waiting` */
+    int64_t complete_ns;                 /* all earlier samples have arrived */
+    int64_t wait_ns;                     /* the longest wait of a span */
     uint32_t name_length;
     char name[];
 };
@@ -51,7 +50,7 @@ struct stage_host {
 struct hosts {
     struct stage stage;
     struct hosts_options options;
-    bool is_open; /* metrics of a host have come */
+    bool is_open; /* metrics of a host have arrived */
     struct table table;
     struct cds_list_head all;
     struct cds_list_head waiting; /* hosts with held spans, in the order of their first span */
@@ -70,7 +69,7 @@ static inline struct hosts *hosts_of(const struct stage *stage)
 /* Returns true if the span's host is known. */
 bool hosts_knows(const struct hosts *hosts, const struct span *span);
 
-/* Returns true if the span gets tags. Inline, because every span asks. */
+/* Returns true if the span gets tags. Inline, because the stage asks for every span. */
 static inline bool hosts_wants(const struct hosts *hosts, const struct span *span)
 {
     return hosts->is_open &&

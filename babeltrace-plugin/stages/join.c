@@ -26,7 +26,7 @@ struct queued *join_first_of(const struct join *join, enum queue_kind kind)
 {
     struct cds_list_head *first = join->queues[kind].next;
 
-    /* a freed one has left the list */
+    /* a freed entry has left the list */
     return first == &join->queues[kind] ? NULL : cds_list_entry(first, struct queued, link);
 }
 
@@ -100,8 +100,8 @@ bool join_read_half(const struct span *span, struct join_half *half)
     return has_key;
 }
 
-/* Servers' halves that wait for this client are decided soon. Those that were decided without it
- * are counted. */
+/* Makes the servers' halves that wait for this client settle. Halves that were decided without this
+ * client are counted as late. */
 static void join_find_servers(struct join *join, const struct join_half *client)
 {
     struct join_search search = join_search(&join->halves, join->options.skew_ns, client);
@@ -119,7 +119,7 @@ static void join_find_servers(struct join *join, const struct join_half *client)
     }
 }
 
-/* Two sessions may record one span. */
+/* Returns true if the table has the client's half already: two sessions may record one span. */
 static bool join_is_known(const struct join *join, const struct join_half *client)
 {
     const uint64_t hash = hash_number(join->halves.seed, client->key);
@@ -200,7 +200,8 @@ static struct join_group *join_begin_group(struct join *join, uint64_t id)
     return group;
 }
 
-/* The trace was given out, and the span follows it. */
+/* Gives the span the id of its trace, which was given out already. Returns false: the span is not
+ * held. */
 static bool join_follow(struct join *join, struct join_group *group, struct span *span,
                         bool is_half)
 {
@@ -249,15 +250,15 @@ static bool join_take_marked(struct join *join, struct span *span, const struct 
         return false;
     }
     if (is_root && !is_half && !group->above && group->kind == OPEN)
-        join_decide_as_is(join, group); /* no client's half will come for this root */
+        join_decide_as_is(join, group); /* no client's half will arrive for this root */
     if (!group->above && group->kind == JOIN_DECIDED)
         return join_follow(join, group, span, is_half);
     is_half = is_half && !group->has_half; /* a second half would belong to another request */
     return join_hold(join, group, span, half, is_half);
 }
 
-/* Returns whether the span is held. A span that is not held goes on, perhaps with another trace
- * id. */
+/* Returns whether the span is held. If not, the caller passes the span on, perhaps with another
+ * trace id. */
 static bool join_add(struct join *join, struct span *span)
 {
     const bool is_marked = span->trace_id_high == JOIN_TRACE_HIGH && !span->is_joined;
@@ -274,10 +275,10 @@ static bool join_add(struct join *join, struct span *span)
 
 static void join_take(struct stage *stage, struct span *span)
 {
-    const bool has_to_do = span->trace_id_high == JOIN_TRACE_HIGH ||
-                           span->kind == SPAN_CLIENT; /* other spans have nothing to join */
+    /* other spans have nothing to join */
+    const bool may_join = span->trace_id_high == JOIN_TRACE_HIGH || span->kind == SPAN_CLIENT;
 
-    if (!has_to_do || !join_add(join_of(stage), span))
+    if (!may_join || !join_add(join_of(stage), span))
         stage_pass(stage, span);
 }
 

@@ -90,7 +90,7 @@ void join_decide_as_is(struct join *join, struct join_group *group)
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-/* Of a root that is held, span_copy_new() has reserved room for the tag. */
+/* If the root is held, span_copy_new() has reserved room for the tag. */
 static void join_set_parent(struct span *root, uint64_t trace_id, uint64_t parent_id)
 {
     char value[33];

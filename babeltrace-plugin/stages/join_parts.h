@@ -19,7 +19,7 @@
  * first. */
 enum queue_kind {
     SETTLING,     /* traces whose root has found a client's half */
-    JOIN_WAITING, /* traces whose root has not found one */
+    JOIN_WAITING, /* traces whose root has not found a client's half */
     OPEN,         /* traces without a root, by their last span */
     JOIN_DECIDED, /* traces that were given out, for late spans */
     JOIN_CLIENTS, /* clients' halves */
@@ -46,7 +46,7 @@ struct join_group {
     struct cds_list_head below; /* of a topmost group: all groups that joined it */
     struct cds_list_head in_below;
     struct span_copy *first, *last; /* of a topmost group */
-    struct span_copy *root;         /* NULL: not come, or given out */
+    struct span_copy *root;         /* NULL: not arrived, or given out */
     bool has_half;
     bool is_unjoined;
     struct join_half half;          /* of the root */
@@ -77,7 +77,7 @@ static inline size_t copy_bytes(const struct span_copy *copy)
     return sizeof(*copy) + copy->span.log_capacity;
 }
 
-/* NULL: the queue is empty. */
+/* Returns NULL if the queue is empty. */
 struct queued *join_first_of(const struct join *join, enum queue_kind kind);
 
 struct join_group *join_find_group(const struct join *join, uint64_t id);
@@ -85,8 +85,10 @@ struct join_group *join_find_group(const struct join *join, uint64_t id);
 /* Appends a list of spans that are counted already. */
 void join_append(struct join_group *top, struct span_copy *first, struct span_copy *last);
 
-/* Moves it to the end of a queue. */
+/* Appends an entry that is in no queue to a queue. */
 void join_queue_up(struct join *join, enum queue_kind kind, struct queued *queued);
+
+/* Moves the group from its queue to the end of a queue. */
 void join_set_kind(struct join *join, struct join_group *group, enum queue_kind kind);
 
 static inline struct join_group *join_topmost(struct join_group *group)
@@ -113,7 +115,7 @@ static inline void join_set_trace(struct span *span, uint64_t high, uint64_t low
 /* Gives the spans of a trace out under the id that they have. */
 void join_decide_as_is(struct join *join, struct join_group *group);
 
-/* Gives out the longest held traces. */
+/* Gives out the longest held traces until there is room for `bytes` bytes. */
 void join_make_room(struct join *join, size_t bytes);
 
 void join_forget_client(struct join *join, struct join_client *client);
@@ -159,7 +161,7 @@ static inline struct join_half *join_search_next(struct join_search *search)
     return NULL;
 }
 
-/* Tells whether exactly one half fits. *found: the first one, or NULL. */
+/* Returns JOIN_PAIR if exactly one half fits. *found: the first half that fits, or NULL. */
 static inline enum join_verdict join_search_all(const struct table *halves, int64_t skew_ns,
                                                 const struct join_half *half,
                                                 struct join_half **found)

@@ -21,14 +21,13 @@
 #define TAIL_NAMES_MAX 65536
 #endif
 #define TAIL_NAMES_BYTES ((size_t)16 << 20)
-#define TAIL_SPANS_MAX \
-    10000 /* of a trace: the stage decides a trace that has more, even if it never ends */
+#define TAIL_SPANS_MAX   10000 /* the stage decides a trace with more spans at once */
 #ifndef DECIDED_SLOTS
 #define DECIDED_SLOTS (1U << 17)
 #endif
-#define PERIOD_NS \
-    INT64_C(1000000000) /* the interval in which the usual durations are computed again */
-#define FILE_LOOK_MS   1000
+/* The interval at which the usual durations are computed again. */
+#define PERIOD_NS      INT64_C(1000000000)
+#define FILE_LOOK_MS   1000 /* how often the stage looks for a change of the rules */
 #define TAIL_VALUE_MAX 1024
 
 struct tail_stage {

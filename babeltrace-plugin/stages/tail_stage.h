@@ -2,7 +2,7 @@
  * Tail sampling as a stage: holds spans until their trace is complete, then passes on or leaves out
  * the whole trace according to the rules (model/tail.h).
  *
- * A trace is complete when no span of it has come for wait_ms of trace time. Without room, the
+ * A trace is complete when no span of it has arrived for wait_ms of trace time. Without room, the
  * stage decides earlier. A later span follows the decision while the stage remembers the decision.
  *
  * Without rules the stage passes all spans.
@@ -29,7 +29,7 @@ struct tail_counts {
     uint64_t traces_kept;
     uint64_t traces_sampled_out;
     uint64_t traces_early; /* of both: decided before they were complete */
-    uint64_t spans_late;   /* came after their trace was decided */
+    uint64_t spans_late;   /* arrived after their trace was decided */
     uint64_t spans_unheld; /* no memory: passed on at once */
     uint64_t traces_held;  /* current number */
     uint64_t held_bytes;

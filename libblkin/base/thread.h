@@ -35,8 +35,8 @@ struct blkin_thread {
     char digits[16];     /* the first eleven characters of packed texts: version and number */
 };
 
-/* The counter is not seeded. Then the next id is 0: so one test finds that case, and a seeded
- * counter whose id is 0. */
+/* The counter is not seeded. Then the next id is 0. So one test finds both this case and the id 0
+ * of a seeded counter, which is invalid. */
 #define BLKIN_ID_COUNTER_UNSEEDED (-BLKIN_ID_STEP)
 
 extern __attribute__((visibility("hidden"),
@@ -45,7 +45,8 @@ extern __attribute__((visibility("hidden"),
 typedef void blkin_thread_fn(void);
 
 /* Prepares a thread at its first record: opens the library, allocates. NULL until the first need of
- * process/. (A constructor could not set it in time: one of the program may run before.) */
+ * process/. (A constructor could not set the pointer in time, because a constructor of the program
+ * may run before it.) */
 extern __attribute__((visibility("hidden"))) blkin_thread_fn *blkin_thread_prepare;
 
 __attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);

@@ -59,7 +59,7 @@ static bool policy_apply(struct blkin_policy_source *source, const char *where, 
 {
     const char *wrong = source->take(text);
 
-    if (wrong && (source->is_outspoken || secure_getenv("BLKIN_DEBUG")))
+    if (wrong && (source->always_reports || secure_getenv("BLKIN_DEBUG")))
         blkin_debug_say("libblkin: %s: \"%s\" is not %s, all in less than %d bytes", where, wrong,
                         source->expected, BLKIN_POLICY_TEXT_MAX);
     return !wrong;
@@ -94,7 +94,7 @@ static bool policy_is_trusted(const struct stat *status)
 static void policy_report_refused(const struct blkin_policy_source *source,
                                   const struct stat *status)
 {
-    if (source->is_outspoken || secure_getenv("BLKIN_DEBUG"))
+    if (source->always_reports || secure_getenv("BLKIN_DEBUG"))
         blkin_debug_say("libblkin: %s: not read, because it is of user %u with mode %o: it must "
                         "belong to root or to user %u, and nobody else may write to it (chown, "
                         "chmod go-w)",

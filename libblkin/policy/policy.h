@@ -28,7 +28,7 @@ struct blkin_policy_source {
     const char *default_file;
     const char *expected; /* for messages: the expected form of a text */
     bool has_lines;       /* the file has several lines; false: only its first line counts */
-    bool is_outspoken;    /* reports errors even without BLKIN_DEBUG */
+    bool always_reports;  /* reports errors even without BLKIN_DEBUG */
     /* Puts the policy in force. Called with the lock held. Returns NULL, or the part of the text
      * that is wrong, in the callee's memory. */
     const char *(*take)(const char *text);
@@ -76,8 +76,8 @@ struct blkin_rate {
     uint64_t next_ns; /* when the next event is due; the only member that changes */
 };
 
-/* Counts an event at now_ns. Returns true if it is within the rate. An event may come up to
- * burst_ns before it is due. */
+/* Counts an event at now_ns. Returns true if the event is within the rate. An event may be up to
+ * burst_ns early. */
 bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_ns);
 
 #endif

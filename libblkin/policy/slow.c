@@ -161,8 +161,8 @@ static void slow_report_all_suppressed(void)
     pthread_mutex_unlock(&blkin_slow_source.lock);
 }
 
-/* Also reports the counts of the last second at exit. Not by a destructor: that could run after
- * LTTng's, because this library does not depend on LTTng. */
+/* Also registers the report of the last second's counts with atexit(3). A destructor could run
+ * after LTTng's, because this library does not depend on LTTng. */
 void blkin_slow_init(void)
 {
     blkin_policy_init(&blkin_slow_source);

@@ -30,7 +30,7 @@ static struct blkin_policy_source config_source = {
     .file_variable = "BLKIN_RUN_FILE",
     .default_file = PRELOAD_CONFIG_FILE,
     .has_lines = true,
-    .is_outspoken = true,
+    .always_reports = true,
     .take = config_take,
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };

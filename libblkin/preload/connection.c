@@ -226,7 +226,7 @@ void connection_duplicated(int from, int to)
 
 /* ---- use ---- */
 
-/* PRELOAD_OTHER: a socket of no interest, which is not examined again. */
+/* A socket that cannot be traced becomes PRELOAD_OTHER, so that it is not examined again. */
 void connection_adopt(int fd)
 {
     const int saved_errno = errno;

@@ -25,7 +25,7 @@
 enum preload_kind {
     PRELOAD_UNKNOWN,   /* not examined yet, or closed */
     PRELOAD_NO_SOCKET, /* a file, a pipe or the like */
-    PRELOAD_OTHER,     /* a socket of no interest */
+    PRELOAD_OTHER,     /* a socket that is never traced */
 };
 
 /* The state of a descriptor. Initially zero; never freed. */
@@ -163,7 +163,8 @@ static inline enum direction connection_set_direction(struct connection *connect
 /* Called when a part of a request was read while tracing was off. */
 void connection_read_unseen(struct connection *connection);
 
-/* Returns true if the calling thread has read a request while tracing was off, and not answered. */
+/* Returns true if the calling thread has read a request while tracing was off, and has not answered
+ * it. */
 bool connection_any_unseen(void);
 
 /* A request that has had no answer for this time counts as one that gets none, such as a feed. */
@@ -188,7 +189,7 @@ void connection_reserve(void);
 
 /* ---- the two ends of a connection: connection_ends.c, for connection.c ---- */
 
-/* Returns the kernel's number of the socket; 0: it has none. */
+/* Returns the kernel's cookie of the socket; 0: unknown, as in a quiet process. */
 uint64_t connection_cookie_of(int fd);
 
 bool connection_is_stream(int fd);

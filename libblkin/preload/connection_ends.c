@@ -136,20 +136,20 @@ static enum role connection_role_of_unix(socklen_t own_length, socklen_t peer_le
 
 static enum role connection_role_by_ports(const struct connection *connection)
 {
-    const bool is_own = connection_is_ephemeral(connection->port);
+    const bool is_own_ephemeral = connection_is_ephemeral(connection->port);
 
-    if (is_own == connection_is_ephemeral(connection->peer_port))
+    if (is_own_ephemeral == connection_is_ephemeral(connection->peer_port))
         return ROLE_NONE;
-    return is_own ? ROLE_CLIENT : ROLE_SERVER;
+    return is_own_ephemeral ? ROLE_CLIENT : ROLE_SERVER;
 }
 
-struct connection_sides {
+struct connection_ends {
     struct sockaddr_storage own, peer;
     socklen_t own_length, peer_length;
 };
 
 /* The client's end of an accepted UNIX socket has no name, so the function does not ask for it. */
-static bool connection_find_ends(int fd, enum role role, struct connection_sides *ends)
+static bool connection_find_ends(int fd, enum role role, struct connection_ends *ends)
 {
     ends->own_length = ends->peer_length = sizeof(ends->own);
     if (getsockname(fd, (struct sockaddr *)&ends->own, &ends->own_length) != 0)
@@ -178,7 +178,7 @@ void connection_fill_unix(struct connection *connection, const struct sockaddr_u
 /* Asks the kernel for the type only where it is unknown: a client's type was checked in connect(2),
  * and an accepted internet socket is a stream. */
 static bool connection_is_untraceable(const struct connection *connection, int fd,
-                                      const struct connection_sides *ends)
+                                      const struct connection_ends *ends)
 {
     return !connection_can_be_traced((const struct sockaddr *)&ends->own, ends->own_length) ||
            ((connection->role == ROLE_NONE || ends->own.ss_family == AF_UNIX) &&
@@ -187,7 +187,7 @@ static bool connection_is_untraceable(const struct connection *connection, int f
 
 bool connection_prepare(struct connection *connection, int fd)
 {
-    struct connection_sides ends;
+    struct connection_ends ends;
     const bool is_adopted = connection->role == ROLE_NONE;
 
     if (!connection_find_ends(fd, (enum role)connection->role, &ends))

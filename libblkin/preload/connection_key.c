@@ -50,7 +50,7 @@ static bool connection_is_routable(const char *ip)
     static const struct {
         uint32_t address;
         unsigned bits;
-    } others[] = {
+    } not_routable[] = {
         {0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10}, {0x7f000000, 8},  {0xa9fe0000, 16},
         {0xac100000, 12}, {0xc0000000, 24}, {0xc0000200, 24}, {0xc0a80000, 16}, {0xc6120000, 15},
         {0xc6336400, 24}, {0xcb007100, 24}, {0xe0000000, 3},
@@ -61,8 +61,8 @@ static bool connection_is_routable(const char *ip)
     if (inet_pton(AF_INET, ip, &four) != 1)
         return inet_pton(AF_INET6, ip, &six) == 1 && (six.s6_addr[0] & 0xe0) == 0x20 &&
                memcmp(&six, "\x20\x01\x0d\xb8", 4) != 0;
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-        if ((ntohl(four.s_addr) ^ others[i].address) >> (32 - others[i].bits) == 0)
+    for (size_t i = 0; i < sizeof(not_routable) / sizeof(*not_routable); i++) {
+        if ((ntohl(four.s_addr) ^ not_routable[i].address) >> (32 - not_routable[i].bits) == 0)
             return false;
     }
     return true;
@@ -93,7 +93,7 @@ static uint64_t connection_key_by_addresses(struct connection *connection)
 {
     const char *ips[] = {connection->ip, connection->peer_ip};
     const unsigned ports[] = {connection->port, connection->peer_port};
-    const int client = connection->role == ROLE_SERVER;
+    const int client = connection->role == ROLE_SERVER; /* index of the client's end */
     char text[2 * INET6_ADDRSTRLEN + 32];
     const int length = snprintf(text, sizeof(text), "tcp %s:%u %s:%u ", ips[client], ports[client],
                                 ips[!client], ports[!client]);

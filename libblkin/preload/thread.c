@@ -69,8 +69,8 @@ void thread_end_process(void)
     PRELOAD_INSIDE(start_end_all(), preload_is_quiet() ? (void)0 : thread_print_counts());
 }
 
-/* Has to run after main() and before LTTng's end. So it is no destructor, and the first
- * interaction registers it. */
+/* This function must run after main() and before LTTng's end. So it is not a destructor: the first
+ * interaction registers it with atexit(3). */
 static void thread_at_exit(void)
 {
     if (!preload_is_filtered)

@@ -13,7 +13,8 @@
  * calls start_end_all(). Returns false when out of memory. */
 bool thread_follow(void);
 
-/* Returns true if thread_follow() was called: the end of the process may have work. */
+/* Returns true if thread_follow() was called: then the end of the process may have spans to
+ * record. */
 bool thread_is_any_followed(void);
 
 /* ---- the counts: one line on stderr at exit if BLKIN_DEBUG is set ---- */
@@ -24,7 +25,7 @@ bool thread_is_any_followed(void);
     X(CALLED, "called") /* answered interactions of clients */                                     \
     X(FILE_CALLS, "files") /* spans of file calls */                                               \
     X(FILE_NOBODYS, "nobodys-files") /* file calls for no request: no span */                      \
-    X(UNANSWERED, "unanswered") /* requests without an answer: a span only if they have called */  \
+    X(UNANSWERED, "unanswered") /* requests without an answer: a span only if they caused calls */ \
     X(UNASKED, "unasked") /* messages without a request, such as greetings: no span */             \
     X(LATE, "late") /* reads and writes after the interaction was recorded: no span */             \
     X(SHORT, "short") /* shorter than min-us: no span */                                           \

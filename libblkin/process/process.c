@@ -366,7 +366,8 @@ void blkin_forked_(void)
     process_after_fork();
 }
 
-/* Runs when this library is loaded, before any other code of the library. */
+/* Runs when this library is loaded. A constructor of the program may have called the library
+ * before: see blkin_forked_(). */
 __attribute__((constructor)) static void process_start(void)
 {
     process_follows_forks = true;

@@ -2,13 +2,13 @@
  * Asks the agent for the memory of rings: connects, receives one message, and closes the
  * connection. Only ring_ask_wait() waits.
  *
- * A descriptor is open until the answer, for RING_ASK_NS at most; of a kept connection,
+ * The socket is open until the answer, for RING_ASK_NS at most. A kept connection is open for
  * RING_KEPT_NS longer. A program may close descriptors that it does not know, and reuse their
- * numbers. So each use first checks that the descriptor is still the same socket. Its number is
+ * numbers. So each use first checks that the descriptor is still the same socket. The number is
  * high if possible, because some programs expect low numbers for their own descriptors.
  *
  * System calls that libblkin-preload.so wraps are made by syscall(2), so it ignores them.
- * One thread at a time; async-signal-safe.
+ * Only one thread at a time may call these functions. They are async-signal-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -10,6 +10,7 @@
 # - agent: `blkin agent`
 # - taker: the collector, which is away for up to 3 s
 # - fdserver: the process that stores the rings
+# - still: `blkin agent`, while the process that stores the rings stands still
 # - program: another program, which records all the time
 # - sessiond: LTTng's session daemon, which runs beside and must not matter
 #
@@ -85,6 +86,17 @@ kill_part() {
         start_agent
         # an agent that is killed at each start reads nothing before the rings are overwritten
         [ $((RANDOM % 3)) = 0 ] || wait_for 20 agent "that it records again" is state recording || exit 1
+        ;;
+    still) # the next agent waits for the process that stores the rings, which stands still for up to 4 s
+        wait_for 20 agent "that the agent has the rings" is rings outlive_a_kill True || exit 1
+        pid=$(fdserver) || return
+        kill -STOP "$pid"
+        stop_part agent KILL
+        keep_log
+        start_agent
+        pause_some 0 4000
+        kill -CONT "$pid"
+        killed[agent]=$((${killed[agent]-0} + 1))
         ;;
     taker)
         stop_part taker KILL

@@ -248,7 +248,7 @@ static void take_want(struct host *host, const json_t *json)
         answer(host, request, 0, "other hosts may not want more");
         requests_free(request);
     } else {
-        joins_hear(host->joins, request);
+        joins_queue_want(host->joins, request);
     }
 }
 
@@ -262,7 +262,7 @@ static void take(struct host *host, const struct joined_message *message)
         made->answered[message->from] = true;
         made->has_failed |= json_object_get(json, "error") != NULL;
     } else if (json_object_get(json, "settled")) {
-        joins_hear_settled(host->joins, json);
+        joins_take_settled(host->joins, json);
     } else {
         take_want(host, json);
     }

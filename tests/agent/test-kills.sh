@@ -5,4 +5,4 @@
 # timeout: 7200
 set -e
 SEND=slow KILLS=${KILLS:-15} "$SRC/tests/agent/kills.sh"
-SEND=all KILL_PARTS="agent taker" KILLS=${KILLS:-10} "$SRC/tests/agent/kills.sh"
+SEND=all KILL_PARTS="agent still taker" KILLS=${KILLS:-10} "$SRC/tests/agent/kills.sh"

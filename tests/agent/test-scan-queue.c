@@ -453,8 +453,8 @@ TEST(test_forgotten)
 
 /* ---- read alarms ---- */
 
-static bool hear(struct alarms_seen *alarms_seen, uint32_t pid, uint32_t sequence,
-                 uint64_t monotonic_ns)
+static bool read_alarm(struct alarms_seen *alarms_seen, uint32_t pid, uint32_t sequence,
+                       uint64_t monotonic_ns)
 {
     const struct alarm alarm = {.pid = pid, .sequence = sequence, .monotonic_ns = monotonic_ns};
 
@@ -470,65 +470,66 @@ static uint64_t missing_of(struct alarms_seen *alarms_seen)
 }
 
 /* A new watcher reads the ring again: read alarms are not new, and missing numbers are counted. */
-TEST(test_heard)
+TEST(test_read_alarms)
 {
     static struct alarms_seen alarms_seen, again;
     json_t *json;
 
-    CHECK(hear(&alarms_seen, 1, 2, 20) && hear(&alarms_seen, 1, 1, 10) &&
-          hear(&alarms_seen, 2, 5, 50));
+    CHECK(read_alarm(&alarms_seen, 1, 2, 20) && read_alarm(&alarms_seen, 1, 1, 10) &&
+          read_alarm(&alarms_seen, 2, 5, 50));
     alarms_seen.has_looked = true;
     CHECK(missing_of(&alarms_seen) == 0); /* numbers before the first read one are not known */
-    CHECK(hear(&alarms_seen, 1, 3, 30) && hear(&alarms_seen, 2, 6, 60));
+    CHECK(read_alarm(&alarms_seen, 1, 3, 30) && read_alarm(&alarms_seen, 2, 6, 60));
     CHECK(missing_of(&alarms_seen) == 0);
     json = alarms_seen_json(&alarms_seen);
     alarms_seen_read(&again, json);
     json_decref(json);
-    CHECK(!hear(&again, 1, 3, 30) && !hear(&again, 1, 2, 20));
-    CHECK(hear(&again, 1, 7, 70) && hear(&again, 1, 5, 65)); /* 4 and 6 are not there */
-    CHECK(!hear(&again, 2, 6, 60));
-    CHECK(hear(&again, 2, 1, 90)); /* another program */
+    CHECK(!read_alarm(&again, 1, 3, 30) && !read_alarm(&again, 1, 2, 20));
+    CHECK(read_alarm(&again, 1, 7, 70) && read_alarm(&again, 1, 5, 65)); /* 4 and 6 are not there */
+    CHECK(!read_alarm(&again, 2, 6, 60));
+    CHECK(read_alarm(&again, 2, 1, 90)); /* another program */
     again.has_looked = true;
     CHECK(missing_of(&again) == 2);
-    CHECK(hear(&again, 1, 6, 68)); /* a late alarm */
+    CHECK(read_alarm(&again, 1, 6, 68)); /* a late alarm */
     CHECK(missing_of(&again) == 1);
-    CHECK(hear(&again, 1, 2, 21) && missing_of(&again) == 1); /* an alarm from before the restart */
+    CHECK(read_alarm(&again, 1, 2, 21) &&
+          missing_of(&again) == 1); /* an alarm from before the restart */
 }
 
 /* The agent reads one CPU's alarms after the alarms of another CPU. */
-TEST(test_heard_by_cpu)
+TEST(test_alarms_of_cpus)
 {
     static struct alarms_seen alarms_seen;
 
     for (uint32_t i = 2; i <= 100; i += 2)
-        CHECK(hear(&alarms_seen, 1, i, i));
+        CHECK(read_alarm(&alarms_seen, 1, i, i));
     for (uint32_t i = 1; i <= 99; i += 2)
-        CHECK(hear(&alarms_seen, 1, i, i));
+        CHECK(read_alarm(&alarms_seen, 1, i, i));
     alarms_seen.has_looked = true;
     CHECK(missing_of(&alarms_seen) == 0);
-    CHECK(hear(&alarms_seen, 3, 9, 9) && hear(&alarms_seen, 3, 7, 7));
+    CHECK(read_alarm(&alarms_seen, 3, 9, 9) && read_alarm(&alarms_seen, 3, 7, 7));
     CHECK(missing_of(&alarms_seen) == 1);
-    CHECK(hear(&alarms_seen, 3, 8, 8) && missing_of(&alarms_seen) == 0);
+    CHECK(read_alarm(&alarms_seen, 3, 8, 8) && missing_of(&alarms_seen) == 0);
     /* much later, another program has the pid; missing alarms of the first program stay lost */
-    CHECK(hear(&alarms_seen, 3, 11, 11) && missing_of(&alarms_seen) == 1);
-    CHECK(hear(&alarms_seen, 3, 2, 5000000000) && hear(&alarms_seen, 3, 4, 5000000001));
+    CHECK(read_alarm(&alarms_seen, 3, 11, 11) && missing_of(&alarms_seen) == 1);
+    CHECK(read_alarm(&alarms_seen, 3, 2, 5000000000) && read_alarm(&alarms_seen, 3, 4, 5000000001));
     CHECK(missing_of(&alarms_seen) == 2);
 }
 
 /* The earliest alarm comes after a look has counted the lost alarms. A new watcher does not count
  * them again. */
-TEST(test_heard_late)
+TEST(test_late_alarm)
 {
     static struct alarms_seen alarms_seen, again;
     uint64_t told;
     json_t *json;
 
     alarms_seen.has_looked = true;
-    CHECK(hear(&alarms_seen, 1, 5, 50) && hear(&alarms_seen, 1, 7, 70));
+    CHECK(read_alarm(&alarms_seen, 1, 5, 50) && read_alarm(&alarms_seen, 1, 7, 70));
     told = missing_of(&alarms_seen); /* 6 */
     CHECK(told == 1);
     alarms_seen_look(&alarms_seen);
-    CHECK(hear(&alarms_seen, 1, 3, 30));
+    CHECK(read_alarm(&alarms_seen, 1, 3, 30));
     if (alarms_seen_lost(&alarms_seen) > told)
         told = alarms_seen_lost(&alarms_seen);
     json = alarms_seen_json(&alarms_seen);

@@ -500,7 +500,7 @@ cluster-config = yes""").start()
                      cluster_password_file=write(f"{self.folder}/empty", "\n"))
         self.refused("it needs cluster = mqtts://BROKER", cluster=there, cluster_ca_file="/dev/null")
         self.refused("expected both, or none", cluster="mqtts://127.0.0.1", cluster_cert_file="/dev/null")
-        self.refused('cluster-ca-file "/none": cannot read it', cluster="mqtts://127.0.0.1", cluster_ca_file="/none")
+        self.refused('cluster-ca-file "/none": cannot read the file', cluster="mqtts://127.0.0.1", cluster_ca_file="/none")
 
 
 if __name__ == "__main__":

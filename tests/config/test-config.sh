@@ -78,7 +78,7 @@ says 2 '"linger-ms" means nothing in [live]: it belongs in [agent]' <<<$'[live]\
 says 1 'expected KEY = VALUE' <<<'batch-spans 5'
 says 3 'expected [SECTION]' <<<$'session = a\n\n[live'
 says 2 'parameter "filter": expected up to 1023 bytes' <<<$'session = a\nfilter = '"$(printf %09000d 0)"
-says 2 'it has a byte of zero: is this a text file?' < <(printf 'session = a\nfilter = a\0b\n')
+says 2 'the line has a byte of zero: is this a text file?' < <(printf 'session = a\nfilter = a\0b\n')
 says 1 'key "a???b" is not known: see "blkin config keys"' < <(printf 'a\033\007\177b = 1\n')
 says 1 'endpoint "x://host": expected http://HOST[:PORT]/api/v2/spans: Unsupported URL scheme' <<<'endpoint = x://host'
 says 1 '"sent-file" is not for a configuration: the services set it themselves' <<<'sent-file = /x'

@@ -35,4 +35,4 @@ plant base/messages.def 's/^M(2015,/M(2014,/' 'BK2014 comes after BK2014'
 "$PYTHON" "$SRC/scripts/tables" --man=messages >"$work/list" || fail "no list"
 count=$(grep -c '^M(' "$SRC/tools/base/messages.def")
 [ "$(grep -c '^\.TP$' "$work/list")" = "$count" ] || fail "the list has $(grep -c '^\.TP$' "$work/list") of $count messages"
-grep -A1 '^\\fBBK2031' "$work/list" | tail -n 1 | grep -q 'It is started again' || fail "BK2031: $(grep -A1 BK2031 "$work/list")"
+grep -A1 '^\\fBBK2031' "$work/list" | tail -n 1 | grep -q 'starts the reader again' || fail "BK2031: $(grep -A1 BK2031 "$work/list")"

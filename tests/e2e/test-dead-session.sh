@@ -51,7 +51,7 @@ record() {
     "$BUILD/tests/libblkin/killed" "$@" 2>/dev/null
 }
 
-# A healthy session: trace time goes on without events.
+# A healthy session: trace time moves without events.
 [ "$(metric trace_time_seconds)" = 0.000 ] || fail "there is a trace time without a trace"
 record 100
 wait_for 20 collector "100 spans" accepted 100 || exit 1
@@ -77,7 +77,7 @@ wait_for 30 nobody "a word about the session that does not exist" \
 # The remedy is other daemons. The sink finds and reads the next session of this name.
 kill_lttng && start_sessiond && start_live_session live && wait_attached || exit 1
 record 200
-wait_for 30 collector "a word when it goes on" says collector 'trace time goes on after' || exit 1
+wait_for 30 collector "a message when trace time continues" says collector 'trace time continues after' || exit 1
 wait_for 30 collector "the spans of the next session" accepted 300 || exit 1
 
 # A sink that is stopped: once trace time has passed that moment, the sink has read all events of before.

@@ -38,7 +38,7 @@ LAYOUTS = {
 }
 
 
-def fields_of(name, payload, order="<"):
+def fields_of(name, payload):
     """Returns the fields of an event by their names."""
     fields, at = {}, 0
     for field, kind in LAYOUTS[name]:
@@ -46,7 +46,7 @@ def fields_of(name, payload, order="<"):
             end = payload.index(0, at)
             fields[field], at = payload[at:end], end + 1
         else:
-            fields[field], = struct.unpack_from(order + kind, payload, at)
+            fields[field], = struct.unpack_from("<" + kind, payload, at)
             at += struct.calcsize(kind)
     return fields
 
@@ -177,7 +177,7 @@ def endpoint_of(text):
 
 
 def record_of(text):
-    """(type, values...) of the next record: "?" is one that is not known, "note" an annotation."""
+    """Returns (type, values...) of the next record: "?" is an unknown record, "note" an annotation."""
     kind = text.take(1)
     if kind in b"01234567":
         length, time = text.length(), text.time()
@@ -293,7 +293,7 @@ class Log:
         elif kind == "T":
             self.base = signed(self.span.begin + values[0], 64)
         elif self.is_known and len(self.open) == 1:
-            pass  # was reported when it happened
+            pass  # an event of its own has the record
         elif self.lost_depth or not say(self.open[-1], record, self.base):
             self.lost += 1
 
@@ -325,11 +325,11 @@ class Log:
 # ---- All of them ----
 
 class Reader:
-    def __init__(self, offset, is_monotonic=True):
-        """offset: of the trace's clock, in ns since 1970. is_monotonic: the clock is LTTng's own."""
-        self.offset, self.is_monotonic = offset, is_monotonic
+    def __init__(self, offset):
+        """offset: of the trace's clock, in ns since 1970."""
+        self.offset = offset
         self.spans = []
-        self.streamed = {}  # by (trace id, span id, kind): the span, and whether it is open
+        self.streamed = {}  # by (trace id, span id): the span, and whether the span is open
         self.events = self.unreadable = self.newer = self.invalid = self.late = self.lost = 0
 
     def read(self, name, fields, stamp):
@@ -358,7 +358,7 @@ class Reader:
 
     def moment(self, head, stamp):
         age = signed(stamp - head.monotonic, 48)
-        return stamp - age if self.is_monotonic and -AHEAD_NS <= age <= OLDEST_NS else stamp
+        return stamp - age if -AHEAD_NS <= age <= OLDEST_NS else stamp
 
     @staticmethod
     def new_span(head, fields, begin):

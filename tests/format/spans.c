@@ -1,6 +1,6 @@
 /*
  * A sink for babeltrace2 that prints the spans and counts of the C reader, a line each. The script
- * compare.py prints those of reader.py in the same way.
+ * compare.py prints the spans and counts of reader.py in the same way.
  *
  *     babeltrace2 --plugin-path=FOLDER TRACE -c sink.spans.print
  *
@@ -108,7 +108,7 @@ static bt_component_class_initialize_method_status
 initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,
            const bt_value *params, void *data)
 {
-    /* only its events end a span, or the end of the trace */
+    /* no time-out ends a span: only its events, or the end of the trace */
     static const struct assembler_options options = {
         .idle_timeout_ns = INT64_MAX,
         .end_timeout_ns = INT64_MAX,
@@ -141,7 +141,7 @@ static struct span_printer *printer_of(bt_self_component_sink *self)
 }
 
 static bt_component_class_sink_graph_is_configured_method_status
-be_configured(bt_self_component_sink *self)
+graph_is_configured(bt_self_component_sink *self)
 {
     return (bt_component_class_sink_graph_is_configured_method_status)
         bt_message_iterator_create_from_sink_component(
@@ -195,6 +195,6 @@ BT_PLUGIN_SINK_COMPONENT_CLASS(print, consume);
 BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(print, versions);
 BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(print, initialize);
 BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(print, finalize);
-BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(print, be_configured);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(print, graph_is_configured);
 
 #pragma GCC visibility pop

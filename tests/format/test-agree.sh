@@ -27,7 +27,7 @@ compare made "$seed" $made || fail "seed $seed: see above"
 start_sessiond || exit 1
 session whole blkin:span
 session both 'blkin:*'
-# its texts are never empty: babeltrace2 2.0.4 would print earlier ones
+# The program `nestings` records no empty texts: babeltrace2 2.0.4 would print an earlier text in their place.
 LTTNG_UST_ALLOW_BLOCKING=1 timeout 200 "$programs/nestings" "$seed" $nestings >/dev/null || fail "nestings: status $?"
 all=0
 for name in whole both; do

@@ -88,13 +88,13 @@ def unknown(letter, body):
 
 # ---- The head and the tail ----
 
-def head(thread, trace_id_high, sequence, span_id, monotonic, sampled=0, dropped=0, version=VERSION):
-    return (number(version, 1) + number(thread, 10) + word(trace_id_high) + word(trace_id_high >> 48 | sequence << 16) +
+def head(thread, trace_id_high, sequence, span_id, monotonic, sampled=0, dropped=0):
+    return (number(VERSION, 1) + number(thread, 10) + word(trace_id_high) + word(trace_id_high >> 48 | sequence << 16) +
             word(span_id) + word(span_id >> 48 | sampled << 16 | dropped << 36) + word(monotonic))
 
 
-def detail_head(thread, sequence, span_id, monotonic, version=VERSION):
-    return (number(version, 1) + number(thread, 10) + word(span_id) + word(span_id >> 48 | sequence << 16) +
+def detail_head(thread, sequence, span_id, monotonic):
+    return (number(VERSION, 1) + number(thread, 10) + word(span_id) + word(span_id >> 48 | sequence << 16) +
             word(monotonic))
 
 
@@ -108,14 +108,14 @@ def strings(*texts):
     return b"".join(text + b"\0" for text in texts)
 
 
-def span(trace_id, parent_id, duration, flags, name, packed, service, order="<"):
-    return struct.pack(order + "QQQH", trace_id, parent_id, duration, flags) + strings(name, packed, service)
+def span(trace_id, parent_id, duration, flags, name, packed, service):
+    return struct.pack("<QQQH", trace_id, parent_id, duration, flags) + strings(name, packed, service)
 
 
-def begin(trace_id, parent_id, flags, name, packed, service, order="<"):
-    return struct.pack(order + "QQH", trace_id, parent_id, flags) + strings(name, packed, service)
+def begin(trace_id, parent_id, flags, name, packed, service):
+    return struct.pack("<QQH", trace_id, parent_id, flags) + strings(name, packed, service)
 
 
-def detail(trace_id, *texts, order="<"):
+def detail(trace_id, *texts):
     """Makes blkin:tag and blkin:end (packed), and blkin:annotation_* (packed, text)."""
-    return struct.pack(order + "Q", trace_id) + strings(*texts)
+    return struct.pack("<Q", trace_id) + strings(*texts)

@@ -15,7 +15,7 @@
 
 #include "finished_span.h"
 
-/* Returns a small number mostly, so that events meet; now and then one from the edges. */
+/* Returns a small number mostly, so that events meet; sometimes a number at an edge of a range. */
 static uint64_t take_number(struct fuzz *source)
 {
     static const uint64_t edges[] = {UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, 1, 999, 1001};
@@ -91,7 +91,7 @@ static void note_loss(struct fuzz *source, struct assembler *assembler)
     };
     const unsigned copies = take(source, 1) == 255 ? LOSSES_MAX + 2 : 1;
 
-    /* more than the assembler keeps, because it may note one for each event */
+    /* more losses than the assembler stores, because it may note one for each event */
     for (unsigned i = 0; i < copies; i++)
         assembler_note_loss(assembler, &loss);
 }

@@ -1,8 +1,9 @@
 /*
  * Fuzzes the trace context formats against tests/libblkin/context_model.h.
  *
- * The first byte of the input chooses the format and the use of the rest. The rest is a text as it
- * is, or builds a valid text that is then damaged a little: random bytes are hardly ever valid.
+ * The first byte of the input chooses the format and the use of the other bytes. These bytes are
+ * the text itself, or they build a valid text that is then damaged a little: random bytes are
+ * hardly ever valid.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -63,7 +64,10 @@ static size_t damage(struct fuzz *source, char *text, size_t length, size_t room
     return length;
 }
 
-/* ---------------------------------------------------------------- inputs */
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+/* After the three formats of context_model.h. */
+enum { TRACESTATE = 3, B3_FIELDS, PACKED_TEXT, CONTEXT_FORMATS };
 
 static size_t build_context_text(struct fuzz *source, unsigned format, char *text, size_t room)
 {
@@ -73,7 +77,8 @@ static size_t build_context_text(struct fuzz *source, unsigned format, char *tex
     return damage(source, text, length < 0 ? 0 : (size_t)length, room);
 }
 
-/* Makes one entry for each byte, which is the length of its value; some white space. */
+/* Makes an entry for each byte of the input, which is the length of its value. Some entries have
+ * white space before them. */
 static size_t build_tracestate(struct fuzz *source, char *text, size_t room)
 {
     unsigned count = take_byte(source) % 36;
@@ -90,16 +95,16 @@ static size_t build_tracestate(struct fuzz *source, char *text, size_t room)
     return damage(source, text, length, room);
 }
 
-static const char *exact_part(const char *text, size_t length, int came)
+static const char *exact_part(const char *text, size_t length, int is_given)
 {
-    char *part = came ? exact(length) : NULL;
+    char *part = is_given ? exact(length) : NULL;
 
     if (part && length)
         memcpy(part, text, length);
     return part;
 }
 
-/* Cuts the text into the five fields: the ids of a valid text, damaged or not. */
+/* Makes the five fields of a valid context, some of them damaged or missing. */
 static void fuzz_fields(struct fuzz *source)
 {
     const struct blkin_context context = take_context(source);
@@ -140,23 +145,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char text[36 * 264 + 4096];
     struct fuzz source = {data, data + size};
-    unsigned choice = take_byte(&source), format = choice % 6, built = choice & 0x80;
+    unsigned choice = take_byte(&source), format = choice % CONTEXT_FORMATS, built = choice & 0x80;
     size_t length, room;
     const char *input;
     char *copy = NULL;
 
-    if (format == 4) {
+    if (format == B3_FIELDS) {
         fuzz_fields(&source);
         return 0;
     }
-    if (format == 5) {
+    if (format == PACKED_TEXT) {
         check_packed(source.at, (size_t)(source.end - source.at));
         return 0;
     }
-    room = format == 3 ? take_byte(&source) * 17 : 0;
+    room = format == TRACESTATE ? take_byte(&source) * 17 : 0;
     if (built) {
-        length = format == 3 ? build_tracestate(&source, text, sizeof(text))
-                             : build_context_text(&source, format, text, sizeof(text));
+        length = format == TRACESTATE ? build_tracestate(&source, text, sizeof(text))
+                                      : build_context_text(&source, format, text, sizeof(text));
         copy = exact(length);
         if (length)
             memcpy(copy, text, length);
@@ -165,7 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         length = (size_t)(source.end - source.at);
         input = (const char *)source.at;
     }
-    if (format == 3)
+    if (format == TRACESTATE)
         check_tracestate(input, length, room);
     else
         check_text(&formats[format], input, length);

@@ -4,7 +4,7 @@
  * accept the written spans.
  *
  * Headers, sizes and ids of events are as a tracer writes them, because babeltrace2 2.0.4 aborts on
- * some other ones. (Values of events of other classes: tests/plugin/make_traces.py.)
+ * some others. (tests/plugin/make_traces.py has values of events of other classes.)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -213,7 +213,7 @@ static void put_event(FILE *file, struct fuzz *source, uint64_t time)
 
 #define PACKET_HEAD 64
 
-/* The next packet begins with the end of the packet before, or less. */
+/* The begin of the next packet of a stream, and its numbers unless packets or events are lost. */
 struct position {
     uint64_t time;
     uint64_t sequence;

@@ -16,7 +16,7 @@
 
 #define URL "http://collector:9411/api/v2/spans"
 
-/* Returns a status with a meaning, a neighbour of one, or any number. */
+/* Returns a status with a meaning, a number next to such a status, or any number. */
 static long take_status(struct fuzz *source)
 {
     static const long known[] = {200, 202, 299, 300, 304, 400, 401, 403, 404, 405, 408,
@@ -31,10 +31,10 @@ static long take_status(struct fuzz *source)
 static void feed(struct http_reply *answer, struct fuzz *source)
 {
     static struct fenced piece;
-    bool goes_on = true;
+    bool is_accepted = true;
     size_t given = 0;
 
-    while (source->at < source->end && goes_on) {
+    while (source->at < source->end && is_accepted) {
         const uint8_t how = (uint8_t)take(source, 1);
         const size_t wanted = how >= 0xf0 ? 20000 : how >> 1 & 63;
         const struct text kept = take_bytes(source, wanted);
@@ -42,11 +42,11 @@ static void feed(struct http_reply *answer, struct fuzz *source)
         memset(piece.bytes + kept.length, 'x', wanted - kept.length);
         memcpy(piece.bytes, kept.data, kept.length);
         fence_put(&piece, wanted);
-        goes_on = wanted == (how & 1 ? http_reply_header(piece.bytes, 1, wanted, answer)
-                                     : http_reply_body(piece.bytes, 1, wanted, answer));
+        is_accepted = wanted == (how & 1 ? http_reply_header(piece.bytes, 1, wanted, answer)
+                                         : http_reply_body(piece.bytes, 1, wanted, answer));
         fence_lift(&piece, wanted);
         given += wanted;
-        REQUIRE(answer->received == given && goes_on == (given <= REPLY_MAX));
+        REQUIRE(answer->received == given && is_accepted == (given <= REPLY_MAX));
     }
 }
 
@@ -69,8 +69,7 @@ static void check_outcome(const struct transport_reply *reply, const struct prot
                           long status)
 {
     const bool is_good = status >= 200 && status <= 299;
-
-    const bool is_stranger = is_good && reply->outcome == OUTCOME_AGAIN; /* a page, say */
+    const bool is_stranger = is_good && reply->outcome == OUTCOME_AGAIN; /* such as a login page */
 
     REQUIRE((reply->outcome == OUTCOME_ACCEPTED) == (is_good && !is_stranger));
     REQUIRE((reply->outcome == OUTCOME_INVALID) == (status == 400));
@@ -83,8 +82,7 @@ static void check_outcome(const struct transport_reply *reply, const struct prot
         REQUIRE(is_stranger || status == 408 || status == 429 || (status >= 500 && status <= 504));
     if (reply->may_be_batch)
         REQUIRE(reply->outcome == OUTCOME_AGAIN);
-    if (status == 429 ||
-        status == 503) /* the peer asks for patience, which is never a reason to lose spans */
+    if (status == 429 || status == 503) /* a busy peer is never a reason to lose spans */
         REQUIRE(reply->outcome == OUTCOME_AGAIN && !reply->may_be_batch);
 }
 

@@ -4,7 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-/* the file itself: for size_limit(), which a buffer that grows in powers of two would hide */
+/* Includes the source for zipkin_size_limit(): a buffer that grows in powers of two would hide a
+ * limit that is too small. */
 #include "babeltrace-plugin/encode/zipkin_json.c"
 
 /* libFuzzer chooses inputs by their coverage of the encoder, not of this file */
@@ -58,8 +59,8 @@ static size_t size_of(json_t *span, const char *key)
     return json_is_array(value) ? json_array_size(value) : json_object_size(value);
 }
 
-/* Takes the encoder's own tag, which is the last. A tag of this name that came with the trace is
- * before. */
+/* Takes the encoder's own tag, which is the last tag. A tag of this name from the trace is earlier.
+ */
 static bool take_left_out(json_t *span, size_t *annotations, size_t *tags)
 {
     const char *key, *last = NULL;
@@ -73,7 +74,8 @@ static bool take_left_out(json_t *span, size_t *annotations, size_t *tags)
     return text && sscanf(text, "annotations: %zu, tags: %zu", annotations, tags) == 2;
 }
 
-/* Every annotation and tag is in the JSON, or counted as left out, or told by the kind. */
+/* Requires that every annotation and tag is in the JSON, counted as left out, or implied by the
+ * kind and the times. */
 static void require_account(json_t *json, const struct span *span, const struct entries *entries,
                             bool cut)
 {
@@ -110,7 +112,7 @@ static void require_rules(const struct buffer *buffer, const struct span *span,
 static void encode_exactly(struct encoder *encoder, const struct span *span,
                            const struct entries *entries)
 {
-    const size_t limit = size_limit(span);
+    const size_t limit = zipkin_size_limit(span);
     struct buffer buffer = {.data = malloc(limit), .capacity = limit, .limit = limit};
     bool cut = false;
 
@@ -122,7 +124,7 @@ static void encode_exactly(struct encoder *encoder, const struct span *span,
 
 static void encode_without_room(struct encoder *encoder, const struct span *span)
 {
-    struct buffer buffer = {.limit = size_limit(span) - 1};
+    struct buffer buffer = {.limit = zipkin_size_limit(span) - 1};
     bool cut = false;
 
     REQUIRE(!encoder->encode(encoder, &buffer, span, NULL, &cut));

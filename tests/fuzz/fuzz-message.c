@@ -13,7 +13,7 @@
 /* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-/* ---- messages of the input's making: mostly right, and then not ---------------------------------
+/* ---- messages that the input makes: most members are right ------------------------------------
  */
 
 static json_t *wrong_value(struct fuzz *input)

@@ -1,11 +1,12 @@
 /*
  * Fuzzes the OTLP encoder with spans of any bytes, ids and times. The bytes must fit in the
  * reserved room, and be a request with any division of the spans. Texts are valid, ids are not
- * zero, and no key comes twice. Each annotation and tag is accounted for.
+ * zero, and no key occurs twice. Each annotation and tag is accounted for.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-/* the file itself: for otlp_size_limit(), which a buffer that grows in powers of two would hide */
+/* Includes the source for otlp_size_limit(): a buffer that grows in powers of two would hide a
+ * limit that is too small. */
 #include "babeltrace-plugin/encode/otlp.c"
 
 /* libFuzzer chooses inputs by their coverage of the encoder, not of this file */
@@ -28,8 +29,8 @@ struct given {
 
 /* ---- the encoder's output ---- */
 
-/* Returns false at the end. Nothing else may be there than fields. */
-static bool next(struct pb_reader *reader, struct pb_member *field)
+/* Reads the next field. Returns false at the end. Requires that the bytes are fields. */
+static bool next_field(struct pb_reader *reader, struct pb_member *field)
 {
     const bool is_there = pb_next(reader, field);
 
@@ -37,12 +38,12 @@ static bool next(struct pb_reader *reader, struct pb_member *field)
     return is_there;
 }
 
-/* The next one has this number, and is bytes. */
+/* Requires that the next field has this number, and is bytes. */
 static struct pb_member require_bytes(struct pb_reader *reader, unsigned number)
 {
     struct pb_member field;
 
-    REQUIRE(next(reader, &field) && field.tag == PB_TAG(number, PB_TYPE_BYTES));
+    REQUIRE(next_field(reader, &field) && field.tag == PB_TAG(number, PB_TYPE_BYTES));
     return field;
 }
 
@@ -57,13 +58,13 @@ static void require_id(const struct pb_member *field, size_t size)
     REQUIRE((pb_id(field->bytes) | pb_id(field->bytes + size - 8)) != 0);
 }
 
-/* An AnyValue: one that is said. */
+/* Requires an AnyValue with exactly one value, of a type that the encoder writes. */
 static void require_value(const struct pb_member *value)
 {
     struct pb_reader reader = pb_reader_of(pb_text(value));
     struct pb_member field;
 
-    REQUIRE(next(&reader, &field) && reader.at == reader.end);
+    REQUIRE(next_field(&reader, &field) && reader.at == reader.end);
     if (field.tag == PB_TAG(1, PB_TYPE_BYTES))
         require_text(&field);
     else if (field.tag == PB_TAG(5, PB_TYPE_BYTES))
@@ -106,10 +107,10 @@ static void see_event(const struct pb_member *event)
     struct pb_reader reader = pb_reader_of(pb_text(event));
     struct pb_member field;
 
-    REQUIRE(next(&reader, &field) && field.tag == PB_TAG(1, PB_TYPE_FIXED64));
+    REQUIRE(next_field(&reader, &field) && field.tag == PB_TAG(1, PB_TYPE_FIXED64));
     field = require_bytes(&reader, 2);
     require_text(&field);
-    while (next(&reader, &field)) {
+    while (next_field(&reader, &field)) {
         REQUIRE(field.tag == PB_TAG(3, PB_TYPE_BYTES));
         (void)require_pair(&field);
     }
@@ -189,7 +190,8 @@ static size_t own_attributes(const struct span *span)
     return own - (resource.tags[0] != NULL) - (resource.tags[1] != NULL);
 }
 
-/* Every annotation and tag is there, or left out and counted, or says what the kind says. */
+/* Requires that every annotation and tag is in the message, counted as left out, or implied by the
+ * kind and the times. */
 static void require_span(const struct pb_member *message, const struct given *given)
 {
     static struct otlp_seen seen;
@@ -198,7 +200,7 @@ static void require_span(const struct pb_member *message, const struct given *gi
     struct pb_member field;
 
     seen = (struct otlp_seen){.attributes = 0};
-    while (next(&reader, &field))
+    while (next_field(&reader, &field))
         see(&seen, &field);
     SPAN_FOR_EACH_ENTRY(&given->span, entry)
     implied += entry->type == SPAN_ANNOTATION && is_implied(&given->span, entry);
@@ -222,11 +224,11 @@ static size_t require_group(const struct pb_member *group, const struct given *g
 
     REQUIRE(reader.at == reader.end);
     part = pb_reader_of(pb_text(&resource));
-    while (next(&part, &field))
+    while (next_field(&part, &field))
         (void)require_pair(&field);
     part = pb_reader_of(pb_text(&scope));
     (void)require_bytes(&part, 1);
-    while (next(&part, &field)) {
+    while (next_field(&part, &field)) {
         REQUIRE(field.tag == PB_TAG(2, PB_TYPE_BYTES));
         require_span(&field, &given[count++]);
     }
@@ -240,7 +242,7 @@ static void require_request(struct text text, const struct given *given, size_t 
     struct pb_member group;
     size_t found = 0;
 
-    while (next(&reader, &group)) {
+    while (next_field(&reader, &group)) {
         REQUIRE(group.tag == PB_TAG(1, PB_TYPE_BYTES));
         found += require_group(&group, given + found);
     }
@@ -266,7 +268,7 @@ static void require_run(struct body *body, const struct encoder *encoder, const 
     }
 }
 
-/* In as much room as was asked for, and not a byte less. */
+/* Encodes in exactly the room that is reserved. Requires that a byte less is refused. */
 static void encode_exactly(struct encoder *encoder, const struct given *given)
 {
     const struct resource resource = resource_of(&given->span);
@@ -304,7 +306,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t i = 0; i < count; i++) {
         take_span(&source, &given[i].span, endpoints, &given[i].entries);
         if (given[i].span.id % 4 == 0)
-            body.group = 0; /* it shares nothing with the span before */
+            body.group = 0; /* the span shares nothing with the span before */
         REQUIRE(body_add(&body, encoder, &given[i].span, &given[i].cut));
         encode_exactly(encoder, &given[i]);
     }

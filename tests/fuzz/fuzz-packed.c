@@ -35,7 +35,7 @@ static char *put_text(char *at, const char *text, size_t length)
 
 /* ---- a log ---- */
 
-#define OPEN_SURE 12 /* nesting that libblkin surely writes */
+#define STEPS_OPEN 12 /* nested steps: fewer than the assembler's limit */
 
 /* Writes some records of a log, and counts what they must become. */
 static char *put_log(struct fuzz *source, char *at)
@@ -50,7 +50,7 @@ static char *put_log(struct fuzz *source, char *at)
         const uint64_t choice = take(source, 1) % (sizeof(records) / sizeof(records[0]));
         const char *record = records[choice];
 
-        if (record[0] == '(' ? open == OPEN_SURE : record[0] == ')' && open == 0)
+        if (record[0] == '(' ? open == STEPS_OPEN : record[0] == ')' && open == 0)
             continue;
         at = put_text(at, record, strlen(record));
         tags += record[0] == 's' || record[0] == 'I';

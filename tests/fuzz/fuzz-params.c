@@ -1,6 +1,6 @@
 /*
  * Fuzzes the reading of parameters with maps of any names and values. Accepted values are in range
- * and as given; the message for a refused one has its name.
+ * and as given; the message for a refused value begins with a parameter.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,7 +31,7 @@ static const char *take_string(struct fuzz *source, char *string, size_t size)
 }
 
 /* Returns a name, or nearly one. Not any name: GLib, which babeltrace2 uses for maps, stores each
- * for ever. */
+ * name for ever. */
 static const char *take_name(struct fuzz *source, char *name, size_t size)
 {
     static char long_name[2000];
@@ -188,7 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require_accepted(&params, map);
     } else {
         REQUIRE(memchr(error.text, '\0', sizeof(error.text)));
-        REQUIRE(strncmp(error.text, "parameter \"", 11) == 0 && strstr(error.text, "\""));
+        REQUIRE(strncmp(error.text, "parameter \"", 11) == 0);
     }
     bt_value_put_ref(map);
     return 0;

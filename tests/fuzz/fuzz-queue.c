@@ -255,9 +255,9 @@ static void pause_until(int64_t until_ms)
 {
     const int64_t ends_ms = until_ms < model.stop_ms ? until_ms : model.stop_ms;
     const int64_t before_ms = now_ms;
-    const bool goes_on = queue_pause(queue, until_ms);
+    const bool has_time_left = queue_pause(queue, until_ms);
 
-    REQUIRE(goes_on == !is_over());
+    REQUIRE(has_time_left == !is_over());
     REQUIRE(now_ms == before_ms || now_ms <= ends_ms);
 }
 
@@ -276,7 +276,7 @@ static void check_settled(uint64_t spans)
 static void check(void)
 {
     const struct exporter_counts counts = queue_counts(queue);
-    const struct queue_time_limit patience = queue_time_limit(queue);
+    const struct queue_time_limit limit = queue_time_limit(queue);
     uint64_t sum = counts.waiting;
     struct error error;
 
@@ -287,8 +287,8 @@ static void check(void)
     REQUIRE(counts.waiting == model.counts.waiting);
     REQUIRE(counts.spans == model.counts.spans && counts.spans == sum);
     check_settled(counts.spans);
-    REQUIRE(patience.stop_ms == model.stop_ms);
-    REQUIRE(patience.is_limited == (model.is_blocking || model.is_draining));
+    REQUIRE(limit.stop_ms == model.stop_ms);
+    REQUIRE(limit.is_limited == (model.is_blocking || model.is_draining));
     REQUIRE(queue_has_failed(queue, &error) == model.has_failed);
     REQUIRE(queue_wait(queue, QUEUE_IS_EMPTY, now_ms) == !model.counts.waiting);
     REQUIRE(queue_wait(queue, QUEUE_HAS_ROOM, now_ms) ==

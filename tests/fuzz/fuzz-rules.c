@@ -1,6 +1,6 @@
 /*
- * Fuzzes rules. Any text is accepted or refused with its line. Any events for good rules keep the
- * sums, and losses keep within memory bounds.
+ * Fuzzes rules. Any text is accepted, or refused with a message. With any events for good rules,
+ * the sums of the counts are right, and the number of open spans stays within its limit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -109,10 +109,11 @@ static void give_event(struct rules_run *run, int64_t *now_ns)
     struct rule_value values[16];
     struct rule_event ruled = {.values = values};
     struct event event = {.kind = EVENT_RULE, .ruled = &ruled};
-    bool is_starved = false;
+    bool has_no_memory = false;
     const unsigned choice = (unsigned)take(&source, 1);
 
-    ruled.class = rules_class(pairing_rules(run->rules), text_of(names[choice % 4]), &is_starved);
+    ruled.class =
+        rules_class(pairing_rules(run->rules), text_of(names[choice % 4]), &has_no_memory);
     REQUIRE(ruled.class && ruled.class->field_count <= 16);
     for (size_t i = 0; i < ruled.class->field_count; i++)
         values[i] = take_value();
@@ -143,15 +144,14 @@ static void try_text(void)
     const struct text text = take_bytes(&source, SIZE_MAX);
     struct error error = {""};
     struct rules *rules = rules_parse(text, "f", &error);
-    bool is_starved = false;
+    bool has_no_memory = false;
 
     REQUIRE((rules != NULL) == (error.text[0] == '\0'));
     if (rules)
-        (void)rules_class(rules, text_of("a:b"), &is_starved);
+        (void)rules_class(rules, text_of("a:b"), &has_no_memory);
     rules_free(rules);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     source = (struct fuzz){data, data + size};

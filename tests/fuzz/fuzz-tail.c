@@ -1,6 +1,6 @@
 /*
- * Fuzzes the rules of tail sampling. Any bytes are rules or an error that names the line. A kept
- * random trace has one of their lines as its reason, and other rules of the same text give the same
+ * Fuzzes the rules of tail sampling. Any bytes are rules or an error that names the line. The
+ * reason of a kept random trace is a line of the rules. Other rules of the same text give the same
  * reason.
  *
  * SPDX-License-Identifier: BSD-2-Clause

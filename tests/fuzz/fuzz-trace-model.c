@@ -20,8 +20,7 @@
 #define MODEL_ALIKE 8  /* the most spans of one id: SAME_ID_MAX of model.c */
 
 static struct fuzz source;
-static struct trace_span
-    given[MODEL_SPANS]; /* by the number that is in the upper bits of the name */
+static struct trace_span given[MODEL_SPANS]; /* by the number in the upper bits of the name */
 
 static struct trace_span take_span(bool has_any_time, uint32_t number)
 {
@@ -64,7 +63,7 @@ static uint32_t rank_of(const struct trace_model *model, uint32_t i)
     return rank;
 }
 
-/* A server's half says so, or has the id of a client's span. */
+/* Returns true if the span is marked as a server's half, or has the id of a client's span. */
 static bool is_servers_half(const struct trace_model *model, uint32_t i)
 {
     bool is_half = given_of(&model->spans[i])->is_shared;
@@ -76,7 +75,8 @@ static bool is_servers_half(const struct trace_model *model, uint32_t i)
     return is_half;
 }
 
-/* Requires the order of starts; spans without a start are last. Equal ones stay in their order. */
+/* Requires the order of starts; spans without a start are last. Spans with equal starts stay in the
+ * order in which they were added. */
 static void check_spans(const struct trace_model *model)
 {
     for (uint32_t i = 0; i < model->count; i++) {
@@ -177,7 +177,7 @@ static int64_t self_of(const struct trace_model *model, uint32_t i)
     return self;
 }
 
-/* Requires each span once, behind its parent, and siblings in the order of time; orphans last. */
+/* Requires each span once, after its parent, and siblings in the order of time; orphans last. */
 static void check_tree(const struct trace_model *model)
 {
     bool is_seen[MODEL_SPANS] = {false};

@@ -97,7 +97,7 @@ static inline void fence_lift(struct fenced *fenced, size_t length)
     ASAN_UNPOISON_MEMORY_REGION(fenced->bytes + length, FENCE);
 }
 
-/* LeakSanitizer may look while a thread of the sanitizer's own asks for its stack. */
+/* LeakSanitizer may search for leaks while a thread of the sanitizer itself asks for its stack. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {

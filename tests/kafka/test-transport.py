@@ -350,7 +350,7 @@ class Transport(unittest.TestCase):
             run = drive(url, "add:3", "flush", "close", kafka_file=path, status=status)
             if status:
                 self.assertIn("verify failed", run.messages)
-                self.assertIn("ssl.ca.location in kafka-file", run.messages)
+                self.assertIn("to the CA of its certificate in kafka-file", run.messages)
             else:
                 self.assertEqual(run.counts["accepted"], 3)
         run = drive(self.url("security.protocol=ssl"), "add:3", status=1)
@@ -362,11 +362,11 @@ class Transport(unittest.TestCase):
                 ("kafka://user:secret@a/t", {}, "are in kafka-file"), ("kafka://a/t/x", {}, "expected kafka://BROKER"),
                 ("kafka://a/t#x", {}, "expected kafka://BROKER"), ("kafka://a/t?linger.ms", {}, "expected OPTION=VALUE"),
                 ("kafka://a/t?no.such.key=1", {}, "No such configuration property"),
-                ("kafka://a/t?sasl.password=secret", {}, "all users of this machine can see it: give it in kafka-file"),
+                ("kafka://a/t?sasl.password=secret", {}, "all users of this machine can see it: set it in kafka-file"),
                 ("kafka://a/t?acks=0", {}, "acks cannot be set"),
                 ("kafka://a/t", {"kafka_file": self.settings("enable.idempotence=false")}, "guarantees of the delivery"),
                 ("kafka://a/t", {"kafka_file": self.settings("sasl.password")}, "expected lines of key=value"),
-                ("kafka://a/t", {"kafka_file": self.folder + "/none"}, "cannot read it"),
+                ("kafka://a/t", {"kafka_file": self.folder + "/none"}, "cannot read the file"),
                 ("kafka://a/t", {"kafka_file": self.settings("sasl.password=secret", mode=0o640)}, "chmod 600")]:
             if "kafka.conf" in keys.get("kafka_file", ""):
                 self.settings(*{"guarantees of the delivery": ["enable.idempotence=false"],

@@ -108,13 +108,13 @@ def spooled():
         said = sink.end()
         counters = sink.load_stats()["counters"]
         expect(counters["spans_spooled"] == SPANS == counters["spool_waiting"], counters)
-        expect("keeps %d spans: the next sink with it sends them" % SPANS in said, said)
+        expect("has %d spans left: the next sink that uses the spool sends them" % SPANS in said, said)
         expect("; spool: %d = 0 delivered" % SPANS in said, said)
     with Collector() as collector:
         with Sink(collector.url, spool=spool, stats_file=stats_file) as sink:
             said = sink.end()
             counters = sink.load_stats()["counters"]
-        expect("holds %d spans of an earlier run" % SPANS in said, said)
+        expect("has %d spans of an earlier run" % SPANS in said, said)
         expect(counters["spool_found"] == SPANS == counters["spool_delivered"], counters)
         expect(counters["spans_accepted"] + counters["spans_spooled"] == SPANS, counters)
         expect(len(collector.accepted) == 2 * SPANS, "accepted: %d" % len(collector.accepted))

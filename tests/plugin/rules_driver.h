@@ -124,8 +124,8 @@ static void driver_send(struct driver *driver, const char *name, int64_t time_ns
 {
     struct rules *rules = pairing_rules(driver->rules);
     struct rule_value values[64] = {{0}};
-    bool is_starved = false;
-    struct rule_event ruled = {.class = rules_class(rules, text_of(name), &is_starved),
+    bool has_no_memory = false;
+    struct rule_event ruled = {.class = rules_class(rules, text_of(name), &has_no_memory),
                                .values = values};
     struct event event = {
         .kind = EVENT_RULE,

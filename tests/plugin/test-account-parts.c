@@ -457,7 +457,7 @@ TEST(test_watch)
         "has recorded in it yet (babeltrace2 -i lttng-live net://HOST lists the sessions)");
     check_message(&watch, &input, 99000, NULL);
     input = (struct input_counts){.streams_open = 2, .trace_time_ns = 7};
-    check_message(&watch, &input, 100000, "trace time goes on after 99 s");
+    check_message(&watch, &input, 100000, "trace time continues after 99 s");
     for (int64_t now_ms = 101000; now_ms < 200000; now_ms += 9000) {
         input.trace_time_ns++;
         check_message(&watch, &input, now_ms, NULL);
@@ -467,14 +467,14 @@ TEST(test_watch)
         "trace time stands still for 20 s: LTTng's session or consumer daemon hangs, or a "
         "program was killed while it recorded; events may be lost");
     input.trace_time_ns = 1; /* another session may have another clock */
-    check_message(&watch, &input, 212000, "trace time goes on after 21 s");
+    check_message(&watch, &input, 212000, "trace time continues after 21 s");
     input.streams_open = 0;
     check_message(
         &watch, &input, 222000,
         "trace time stands still for 10 s: the session has ended, or its daemons are gone; "
-        "waiting for another one of its name");
+        "waiting for another session of this name");
     input = (struct input_counts){.streams_open = STUCK, .trace_time_ns = 2};
-    check_message(&watch, &input, 223000, "trace time goes on after 11 s");
+    check_message(&watch, &input, 223000, "trace time continues after 11 s");
     check_message(
         &watch, &input, 233000,
         "trace time stands still for 10 s: the relay daemon does not answer, or the queue "

@@ -279,9 +279,9 @@ TEST(test_crowded_cpus)
     } cases[] = {
         {"63000000 0 0", "7", ", 7 threads ran or wanted to", 99},
         {"63000000 0 0", "2", ", 2 threads ran or wanted to", 99},
-        {"63000000 0 0", "1", ", tasks waited for one 63 % of the time", 99},
-        {"63000000 0 0", "0", ", tasks waited for one 63 % of the time", 99},
-        {"63000000 0 0", NULL, ", tasks waited for one 63 % of the time", 99},
+        {"63000000 0 0", "1", ", tasks waited for a CPU 63 % of the time", 99},
+        {"63000000 0 0", "0", ", tasks waited for a CPU 63 % of the time", 99},
+        {"63000000 0 0", NULL, ", tasks waited for a CPU 63 % of the time", 99},
         {"20000000 0 0", "7", NULL, 99},
         {"63000000 0 0", "7", NULL, 88},
         {NULL, "4", ", 4 threads ran or wanted to", 99},

@@ -83,7 +83,7 @@ def tls_refused(server, *said, **files):
 
 
 scenarios_of(tls_refused, {
-    "tls_unknown_ca": (("good", "SSL certificate", "name the CA of its certificate"), {}),
+    "tls_unknown_ca": (("good", "SSL certificate", "to the CA of its certificate"), {}),
     "tls_self_signed": (("self", "SSL certificate"), {"tls_ca": "ca.pem"}),
     "tls_wrong_host": (("wrong_host", "no alternative certificate subject name"), {"tls_ca": "ca.pem"}),
     "tls_expired": (("expired", "certificate has expired"), {"tls_ca": "ca.pem"}),
@@ -116,7 +116,7 @@ def tls_reset_after_handshake():
         return connection.reset()
 
     with Collector(tls=CERTIFICATES.server("good"), connect={1: fault}) as collector:
-        refuses_to_start(collector, "if it asks for a client certificate", "tls-cert",
+        refuses_to_start(collector, "if the server asks for a client certificate", "tls-cert",
                          tls_ca=CERTIFICATES.path("ca.pem"))
 
 
@@ -252,7 +252,7 @@ def start_is_refused(url, *said, **options):
 
 NOBODY = "http://127.0.0.1:1"
 scenarios_of(start_is_refused, {
-    **{"tls_no_such_file_" + option: (("https://127.0.0.1:1", option.replace("_", "-"), "cannot read it"),
+    **{"tls_no_such_file_" + option: (("https://127.0.0.1:1", option.replace("_", "-"), "cannot read the file"),
                                       {option: "/nowhere/file.pem"}) for option in ("tls_ca", "tls_cert")},
     **{"bad_secret_" + name: ((NOBODY, said), options) for name, said, options in (
         ("of_two_lines", "expected one line", {"bearer_token_file": Secret("a\nX-Evil: b")}),

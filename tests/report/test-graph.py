@@ -176,7 +176,7 @@ class Graph(unittest.TestCase):
         given["rows"][0]["duration"] = 7
         result = graph("-", text=json.dumps(given))
         self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn('standard input: "rows", the one at 0: expected one as `blkin work --root` writes it', result.stderr)
+        self.assertIn('standard input: "rows", element 0: expected an element as `blkin work --root` writes', result.stderr)
 
     def test_usage(self):
         for args, message in ((("-f", "png", "x"), 'expected text, svg, dot or json, got "png"'), ((), "expected one FILE"),

@@ -39,6 +39,7 @@ static const struct memory_size small = {2, RING_BYTES_MIN, RING_BYTES_MIN};
 static const struct memory_size larger = {2, RING_BYTES_MIN * 2, RING_BYTES_MIN};
 static struct holder_options options = {.max_users = USERS * 4,
                                         .max_bytes = 1 << 26,
+                                        .answer_ms = PATIENCE_MS,
                                         .left_ms = 200,
                                         .idle_ms = 600000,
                                         .hold_ms = 600000,

@@ -62,6 +62,7 @@ static inline void served_run(const struct served *served, uint64_t event_bytes,
     const struct holder_options options = {
         .path = served->path,
         .fdserver = served->fdserver,
+        .answer_ms = PATIENCE_MS,
         .size = {memory_host_cpus(), event_bytes, RING_BYTES_MIN},
         .max_users = 8,
         .max_bytes = UINT64_C(1) << 32,
@@ -152,7 +153,7 @@ static inline bool served_kept(const struct served *served, notify_stored_fn *gi
     struct error error;
     int socket;
 
-    fdserver_open(&socket, NULL, served->fdserver, give, context, &error);
+    fdserver_open(&socket, NULL, served->fdserver, 2000, give, context, &error);
     if (socket >= 0)
         (void)close(socket);
     return socket >= 0;

@@ -44,7 +44,7 @@ static int connect_to(void)
 {
     int fdserver;
 
-    fdserver_open(&fdserver, NULL, path, count_kept, NULL, &error);
+    fdserver_open(&fdserver, NULL, path, 2000, count_kept, NULL, &error);
     CHECK(fdserver >= 0);
     return fdserver;
 }

@@ -357,6 +357,33 @@ static void count_kept(void *context, int fd, const char *name)
     memory_close(&memory);
 }
 
+/* An fdserver that did not answer at the start of a service gives its memories later. Meanwhile the
+ * first user's program has got another memory. */
+static void test_slow_fdserver(pid_t keeper)
+{
+    const int answer_ms = options.answer_ms;
+    pid_t service = begin();
+    uint64_t memories, came, went;
+
+    CHECK(result_of(start_program(0, use_once)) == 0);
+    DRAIN_UNTIL(shared->counts.is_stored);
+    memories = shared->counts.taken_over + shared->counts.made;
+    (void)kill(keeper, SIGSTOP);
+    CHECK(finish(service, SIGKILL) != 0);
+    options.answer_ms = 100;
+    service = begin();
+    options.answer_ms = answer_ms;
+    CHECK(result_of(start_program(0, use_once)) == 0);
+    DRAIN_UNTIL(shared->counts.made == 1 && shared->counts.taken_over == 0);
+    came = shared->came;
+    went = shared->went;
+    (void)kill(keeper, SIGCONT);
+    DRAIN_UNTIL(shared->counts.taken_over == memories);
+    DRAIN_UNTIL(shared->came == came + memories && shared->went == went + 1);
+    CHECK(shared->counts.is_stored);
+    CHECK(finish(service, SIGKILL) != 0);
+}
+
 /* A holder with the fdserver, which ends with a service that ends in order. */
 static void test_fdserver(uint64_t seed)
 {
@@ -371,10 +398,11 @@ static void test_fdserver(uint64_t seed)
     options.fdserver = fdserver;
     DRAIN_UNTIL(is_listening(fdserver));
     got = kill_services(seed);
-    fdserver_open(&socket, NULL, fdserver, count_kept, NULL, &error);
+    fdserver_open(&socket, NULL, fdserver, 2000, count_kept, NULL, &error);
     CHECK(socket >= 0 && is_what_they_got(fdserver_written, got));
     CHECK(fdserver_memories == (unsigned)(is_root ? USERS : 1));
     (void)close(socket);
+    test_slow_fdserver(keeper);
     is_dead = true;
     service = begin();
     CHECK(result_of(start_program(0, use_once)) == 0);

@@ -67,7 +67,7 @@ TEST(test_lines)
         CHECK_TEXT(out, cases[i][1]);
     }
     parse("a=b\0c\nd=e", 9);
-    CHECK_TEXT(out, "1! it has a byte of zero: is this a text file?;2[]d=e;");
+    CHECK_TEXT(out, "1! the line has a byte of zero: is this a text file?;2[]d=e;");
 }
 
 TEST(test_long_line)

@@ -248,12 +248,12 @@ TEST(test_wrong_documents)
     check_refused("[]", "expected a document");
     check_refused("{\"blkin\": \"spans\"}", "expected a document");
     check_refused("{\"blkin\": \"statistics\", \"scale\": 7, \"rows\": [1]}",
-                  "\"rows\", the one at 0");
+                  "\"rows\", element 0");
     check_refused("{\"blkin\": \"statistics\", \"scale\": 7, \"rows\": [{\"duration\": "
                   "{\"buckets\": [99999999, 1]}}]}",
-                  "\"rows\", the one at 0");
+                  "\"rows\", element 0");
     check_refused("{\"blkin\": \"statistics\", \"scale\": 7, \"workers\": [{}]}",
-                  "\"workers\", the one at 0");
+                  "\"workers\", element 0");
 }
 
 /* ---- refused messages ------------------------------------------------------------------------ */

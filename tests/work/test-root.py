@@ -212,7 +212,7 @@ class RootTest(unittest.TestCase):
             self.assertEqual(root.document()["spans"], expected["spans"])
             root.end()
             root.start()
-            wait_until(lambda: root.said().count("goes on after") == 1, root.said)
+            wait_until(lambda: root.said().count("continues after") == 1, root.said)
             self.assertIsNone(root.document())  # there may be more than it knows
             self.check_answers(root)
         finally:

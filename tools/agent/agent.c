@@ -25,7 +25,7 @@
 static const struct total own[] = {
     OWN(alarms, "Alarms that name a trace, of this host's programs and SDKs: each counts once."),
     OWN(alarms_double, "Alarms whose trace was wanted already, was fetched after the alarm, or "
-                       "goes out by send = all."),
+                       "is sent by send = all."),
     OWN(alarms_dropped, "Alarms beyond fetch-traces: their traces are not fetched."),
     OWN(alarms_lost, "Alarms that were overwritten before they were read."),
     OWN(alarms_newer, "Alarms of a newer version than this program reads."),

@@ -54,7 +54,7 @@ struct agent_totals {
     /* no counters */
     uint64_t ring_bytes; /* the size of a ring in new memories; 0: not grown */
     json_t *read;        /* the settled place of send = all: see send_all.h; NULL: none */
-    uint64_t deaths;     /* crashes of agents that have read on from this place: see deaths.h */
+    uint64_t deaths;     /* crashes of agents that began to read at this place: see deaths.h */
     int64_t deaths_at_ns;
     json_t *file; /* the file that the last run has completed: see export_close(); NULL: none */
 };

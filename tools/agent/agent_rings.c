@@ -11,12 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define AGENT_RINGS_DEFAULT (UINT64_C(64) << 20)
-#define AGENT_RINGS_ALARMS  RING_BYTES_MIN
-#define AGENT_RINGS_SHARES  4      /* the number of users that must have room */
-#define AGENT_RINGS_HOLD_MS 120000 /* rings should hold the records of at least this time */
-#define AGENT_RINGS_LOOK_MS 5000
-#define AGENT_RINGS_LEFT_MS 60000 /* how long rings stay after programs have left them */
+/* On a busy host, the fdserver may get no CPU time for seconds. It has the rings that the last
+ * agent has not read. */
+#define AGENT_RINGS_ANSWER_MS 30000
+#define AGENT_RINGS_DEFAULT   (UINT64_C(64) << 20)
+#define AGENT_RINGS_ALARMS    RING_BYTES_MIN
+#define AGENT_RINGS_SHARES    4      /* the number of users that must have room */
+#define AGENT_RINGS_HOLD_MS   120000 /* rings should hold the records of at least this time */
+#define AGENT_RINGS_LOOK_MS   5000
+#define AGENT_RINGS_LEFT_MS   60000 /* how long rings stay after programs have left them */
 /* The same with send = all, which reads at once: programs write for at most 2 s more. */
 #define AGENT_RINGS_READ_MS 5000
 
@@ -53,6 +56,7 @@ static bool agent_rings_options(struct agent_rings *agent_rings, struct holder_o
     *options = (struct holder_options){
         .path = config_text(config, "ring-socket"),
         .fdserver = agent_rings->fdserver,
+        .answer_ms = AGENT_RINGS_ANSWER_MS,
         .size = {cpus, bytes, AGENT_RINGS_ALARMS},
         .max_users = (unsigned)config_integer(config, "ring-users"),
         .max_bytes = all_bytes,

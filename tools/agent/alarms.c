@@ -22,8 +22,8 @@ struct alarms {
     struct request *collected; /* the traces of one poll, a request of each asker */
     int64_t lost_said_ms;
     struct alarms_seen alarms_seen;
-    bool has_heard; /* an alarm was read since the last poll */
-    struct {        /* counts since the last poll */
+    bool has_read; /* an alarm was read since the last poll */
+    struct {       /* counts since the last poll */
         uint64_t alarms, held_back, doubles, dropped;
     } polled;
 };
@@ -87,7 +87,7 @@ static void alarms_take(void *context, const struct alarm *alarm)
     const struct trace_id id = {alarm->trace_id_high, alarm->trace_id};
     struct asker nobody = {.alarms = 0}, *asker = alarm->asker ? alarm->asker : &nobody;
 
-    alarms->has_heard = true;
+    alarms->has_read = true;
     asker->held_back += alarm->dropped;
     alarms->polled.held_back += alarm->dropped;
     if (!id.high && !id.low)
@@ -106,7 +106,7 @@ static void alarms_take(void *context, const struct alarm *alarm)
 
 /* Adds the counts of this poll to the totals, when the list of read alarms is made. The state file
  * has the counts and the list of one moment. */
-static void alarms_count_heard(struct alarms *alarms)
+static void alarms_count_polled(struct alarms *alarms)
 {
     struct agent_totals *totals = &alarms->agent->totals;
 
@@ -162,16 +162,16 @@ static void alarms_look(struct alarms *alarms)
     if (counts.newer)
         alarms_say_newer(alarms, counts.newer);
     alarms_ask(alarms);
-    if (alarms->has_heard || counts.lost) {
-        alarms_count_heard(alarms);
+    if (alarms->has_read || counts.lost) {
+        alarms_count_polled(alarms);
         json_decref(agent->alarms_seen);
         agent->alarms_seen = alarms_seen_json(&alarms->alarms_seen);
     }
-    if (alarms->has_heard || counts.lost || counts.newer) {
+    if (alarms->has_read || counts.lost || counts.newer) {
         agent_save(agent);
         agent_step(agent);
     }
-    alarms->has_heard = false;
+    alarms->has_read = false;
 }
 
 static void alarms_poll(void *context)
@@ -208,7 +208,7 @@ void alarms_free(struct alarms *alarms)
     free(alarms);
 }
 
-void alarms_memory_came(struct alarms *alarms, struct held *held)
+void alarms_add_memory(struct alarms *alarms, struct held *held)
 {
     char name[PAYER_NAME_MAX];
 
@@ -221,14 +221,14 @@ void alarms_watch_again(struct alarms *alarms, struct held *first)
 {
     for (struct held *held = first; held; held = held->next) {
         if (!held->is_watched)
-            alarms_memory_came(alarms, held);
+            alarms_add_memory(alarms, held);
     }
 }
 
-void alarms_memory_goes(struct alarms *alarms, struct held *held)
+void alarms_drop_memory(struct alarms *alarms, struct held *held)
 {
     if (!held->is_watched)
-        alarms_memory_came(alarms, held);
+        alarms_add_memory(alarms, held);
     if (!alarms->is_stopped)
         alarms_look(alarms);
     watcher_drop(&alarms->watcher, &held->memory);
@@ -249,7 +249,7 @@ void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp)
     watcher_set_text(alarm.why, sizeof(alarm.why), otlp->why);
     alarms_take(alarms, &alarm);
     if (alarms->is_stopped) /* the agent ends and requests no more traces */
-        alarms_count_heard(alarms);
+        alarms_count_polled(alarms);
 }
 
 void alarms_start(struct alarms *alarms)

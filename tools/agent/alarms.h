@@ -18,8 +18,8 @@ void alarms_free(struct alarms *alarms); /* NULL is allowed */
 
 /* Adds or removes a memory. Before the removal, reads the last alarms, unless alarms_stop() was
  * called. */
-void alarms_memory_came(struct alarms *alarms, struct held *held);
-void alarms_memory_goes(struct alarms *alarms, struct held *held);
+void alarms_add_memory(struct alarms *alarms, struct held *held);
+void alarms_drop_memory(struct alarms *alarms, struct held *held);
 /* Adds the memories that could not be added before, for lack of memory. first: all memories. */
 void alarms_watch_again(struct alarms *alarms, struct held *first);
 

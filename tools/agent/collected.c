@@ -376,7 +376,7 @@ static void collected_print_windows(FILE *file, struct collected *collected, uin
     }
 }
 
-/* Formats only the lines of changed traces, because alarms may come many times a second. */
+/* Formats only the lines of changed traces, because there may be many alarms a second. */
 static bool collected_print_all(FILE *file, struct collected *collected, uint64_t settled)
 {
     struct collected_trace *trace;

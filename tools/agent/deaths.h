@@ -28,7 +28,7 @@ void deaths_save(struct agent *agent);
 /* Returns true, once, if send = all is to skip the records from agent->read_on up to now. */
 bool deaths_skip_place(struct agent *agent);
 
-/* Ends the open and unsent traces that DEATHS_MAX crashes have met. */
+/* Ends the traces that were open or unsent during DEATHS_MAX crashes. */
 void deaths_skip_traces(struct agent *agent);
 
 #endif

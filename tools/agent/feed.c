@@ -86,7 +86,7 @@ static bool feed_some_records(struct feed *feed)
         feed_give(feed, &entry);
     }
     assembler_advance(pipeline->assembler, pipeline->intake.counts.trace_time_ns);
-    (void)pipeline_go_on(pipeline, &ignored);
+    (void)pipeline_advance(pipeline, &ignored);
     return feed->next < feed->records.count;
 }
 

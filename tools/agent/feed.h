@@ -17,8 +17,8 @@
 struct feed;
 
 /* Called once for each input: by the loop, by feed_hurry(), or by feed_start() if that fails. Takes
- * found: see selection.h; {} with `halves`; for a service without the ids in "have" and "want".
- * NULL: the pipeline could not be opened, or memory ran out. */
+ * `found`: see selection.h. With `halves`, `found` is {}. For a service, "have" and "want" of
+ * `found` are empty. NULL: the pipeline could not be opened, or memory ran out. */
 typedef void feed_done_fn(void *context, json_t *found);
 
 /* Sets the place of a trace: see joins_find(). False: the span keeps its ids. */

@@ -14,8 +14,8 @@ struct found_list {
     size_t traces_left, ids_left; /* of the limits of this answer */
 };
 
-/* Adds the time from which this host has everything. held_from, for people: ns since 1970. held_us,
- * for the asking host, whose clock differs: before the request. */
+/* Adds the time from which on this host has all spans. held_from, for people: ns since 1970.
+ * held_us, for the asking host, whose clock differs: the time before the request, in us. */
 static void found_set_held(json_t *json, const struct request *request, int64_t held_mono_ns)
 {
     const int64_t before_ns = request->came_mono_ns - held_mono_ns;

@@ -132,14 +132,14 @@ void joins_note(struct joins *joins, const json_t *message, bool is_refused)
     }
 }
 
-void joins_hear(struct joins *joins, struct request *request)
+void joins_queue_want(struct joins *joins, struct request *request)
 {
     request->next = NULL;
     *joins->last_other = request;
     joins->last_other = &request->next;
 }
 
-void joins_hear_settled(struct joins *joins, const json_t *message)
+void joins_take_settled(struct joins *joins, const json_t *message)
 {
     const json_t *value;
     size_t i;
@@ -285,7 +285,7 @@ static void joins_answer(struct joins *joins, int64_t held_from_ns, const char *
             is_cut |= !trace || trace->is_cut;
         }
         if (is_awaited) {
-            joins_hear(joins, request);
+            joins_queue_want(joins, request);
         } else if (!problem && !is_cut && request->count &&
                    request->traces[0].id.high != JOIN_TRACE_HIGH) {
             /* a propagated id may have spans here: the answer lists the spans */

@@ -59,10 +59,11 @@ void joins_take(struct joins *joins, struct request *request, int64_t due_ms);
 /* Notes the halves in a want of another host. is_refused: the want is not obeyed, and its halves
  * get half of the room. */
 void joins_note(struct joins *joins, const json_t *message, bool is_refused);
-/* Looks for halves that fit those of the noted want. Takes the request. */
-void joins_hear(struct joins *joins, struct request *request);
+/* Queues a want of another host, whose halves joins_note() has noted: the next look searches
+ * fitting halves, and then answers the want. Takes the request. */
+void joins_queue_want(struct joins *joins, struct request *request);
 /* Takes a message of another host about settled traces. */
-void joins_hear_settled(struct joins *joins, const json_t *message);
+void joins_take_settled(struct joins *joins, const json_t *message);
 
 /* Takes the halves that the look has found. problem: why the look failed, or NULL. */
 void joins_looked(struct joins *joins, const struct halves *found, int64_t held_from_ns,

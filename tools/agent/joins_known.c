@@ -35,7 +35,8 @@ struct joins_trace *joins_get(struct joins *joins, struct trace_id id, const cha
         return NULL;
     trace->id = id;
     trace->until_ms = clock_ms() + JOINS_KEEP_MS;
-    trace->again_ms = (clock_ms() / JOINS_LATE_MS + 2) * JOINS_LATE_MS; /* together with others */
+    trace->again_ms =
+        (clock_ms() / JOINS_LATE_MS + 2) * JOINS_LATE_MS; /* one look serves many traces */
     (void)snprintf(trace->why, sizeof(trace->why), "%s", why);
     table_add(&joins->traces, &trace->in_table, hash_number(joins->traces.seed, id.low));
     return trace;

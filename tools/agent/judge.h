@@ -61,7 +61,7 @@ bool judge_ask(struct judge *judge, const struct request *request, const json_t 
                const char *name, int64_t timeout_ms);
 
 /* Adds a message "found" (tools/cluster/cluster.h) of another host or of this one. Ignores messages
- * about unknown requests, and a host's second answer unless that has "late". */
+ * about unknown requests, and a host's second answer unless the answer has "late". */
 void judge_answer(struct judge *judge, const json_t *found, int64_t now_ms);
 
 /* Leaves traces to the request of another host, if it is later than this host's requests. */

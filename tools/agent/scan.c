@@ -38,8 +38,8 @@ struct scan {
     struct scan_wanted *wanted; /* a hash table; id 0: a free slot */
     size_t mask;                /* number of slots, less one */
     bool *has_records;          /* for each slot and memory: the memory has records of the trace */
-    int64_t begin_ns;           /* that of the order, or of a record with an earlier begin */
-    int64_t from_ns, until_ns;  /* the window: CLOCK_REALTIME */
+    int64_t begin_ns; /* the begin_ns of the order, or the earlier begin of a found record */
+    int64_t from_ns, until_ns; /* the window: CLOCK_REALTIME */
     struct scan_records *found;
     bool is_starved, is_limited;
     struct memory *mapped; /* in the order of scan_order.memories */
@@ -508,8 +508,8 @@ static bool scan_rings(struct scan *scan, struct scan_result *result)
     is_well = is_well && scan_map(scan, &result->error);
     if (is_well) {
         result->from_place = scan_walk(scan, result);
-        is_well =
-            !scan->is_starved || error_set(&result->error, "out of memory for what the rings have");
+        is_well = !scan->is_starved ||
+                  error_set(&result->error, "out of memory for the records of the rings");
     }
     for (size_t i = 0; i < order->memory_count && is_well; i++)
         held[i] = scan_memory_held(scan, i, result->from_place, result);

@@ -47,8 +47,8 @@ void scan_index_free(struct scan_index *index); /* NULL is allowed */
 /* The parts of a ring. */
 struct scan_parts;
 
-/* Returns the parts of the ring that ends at `end`, and removes overwritten parts. user, memory:
- * the user and the number of the ring's memory. Returns NULL when out of memory. */
+/* Returns the parts of the ring of this walk, and removes overwritten parts. user, memory: the user
+ * and the number of the ring's memory. Returns NULL when out of memory. */
 struct scan_parts *scan_index_ring(struct scan_index *index, uint32_t user, uint64_t memory,
                                    uint32_t cpu, const struct ring_back *back);
 

@@ -40,7 +40,7 @@ struct scan_order {
     uint64_t max_bytes;    /* the most bytes of found records */
     int64_t until_mono_ns; /* the time of `place` */
     int64_t offset_ns;     /* CLOCK_REALTIME - CLOCK_MONOTONIC */
-    int64_t begun_mono_ns; /* the agent's start: no program had rings before */
+    int64_t begun_mono_ns; /* the agent's start: older rings are of an earlier agent */
     int64_t early_ns;      /* the scan reads back to this long before begin_ns */
     int64_t begin_ns;      /* CLOCK_MONOTONIC: the begin of the earliest wanted trace, or of the
                             * window; INT64_MIN: not known; INT64_MAX: no trace is wanted */

@@ -49,7 +49,7 @@ void scan_queue_rest(struct scan_queue *scan_queue, struct asker *asker, int64_t
  * service whose windows overlap. The caller frees the list. NULL: no request is due. */
 struct request *scan_queue_take(struct scan_queue *scan_queue, int64_t now_ms, bool is_last);
 
-/* Makes all requests due now, and ends the rests of their askers. */
+/* Makes all requests due now, and ends the pauses of their askers. */
 void scan_queue_hurry(struct scan_queue *scan_queue, int64_t now_ms);
 
 #endif

@@ -121,8 +121,7 @@ static void scans_count(struct scans *scans)
     totals->rings_damaged += result->rings_damaged;
     if (result->is_limited)
         agent_say_state(scans->agent, BK4034,
-                        "there is no room for all that was wanted: a part is left out "
-                        "(wanted-max-bytes)");
+                        "the wanted records exceed wanted-max-bytes: some are left out");
 }
 
 /* Retries the requests after a failure: the rings may still have the records. Answers the requests
@@ -184,7 +183,7 @@ static void scans_fed(void *context, json_t *found)
 {
     struct scans *scans = context;
 
-    scans_finish(scans, found, found ? NULL : "out of memory for what the rings had");
+    scans_finish(scans, found, found ? NULL : "out of memory for the records of the rings");
     json_decref(found);
 }
 

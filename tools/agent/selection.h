@@ -36,9 +36,9 @@ void selection_free(struct selection *selection); /* NULL is allowed */
 
 /*
  * Adds a trace that is wanted, or whose spans were sent before: such spans are noted as found, and
- * not sent again. id: NULL: all traces; without the upper half it fits all ids with the same lower
- * half. from_ns, until_ns: the time of the events, in ns since 1970; from_ns is included, until_ns
- * is not; 0: no limit. why: the value of the tag; NULL: the spans were sent before. The
+ * not sent again. id NULL: all traces. An id without the upper half fits all ids with the same
+ * lower half. from_ns, until_ns: the time of the events, in ns since 1970; from_ns is included,
+ * until_ns is not; 0: no limit. why: the value of the tag; NULL: the spans were sent before. The
  * reason that was added first wins. Returns false when out of memory.
  */
 bool selection_add(struct selection *selection, const struct trace_id *id, int64_t from_ns,

@@ -122,7 +122,7 @@ static void all_advance(struct send_all *all, int64_t time_ns)
 
     assembler_advance(all->pipeline.assembler, time_ns);
     all_count(all, time_ns);
-    (void)pipeline_go_on(&all->pipeline, &ignored);
+    (void)pipeline_advance(&all->pipeline, &ignored);
     (void)export_check(all->agent->export);
 }
 
@@ -247,7 +247,7 @@ static void all_note_overwritten(struct send_all *all, const struct held *first)
             bytes, date_text(number_in(place, "mono_ns") + all->offset_ns, 3).text);
 }
 
-void send_all_memory_came(struct send_all *all, const struct held *held)
+void send_all_add_memory(struct send_all *all, const struct held *held)
 {
     const json_t *read_on = all->agent->read_on, *at = all_place_of(read_on, held);
 
@@ -260,7 +260,7 @@ void send_all_memory_came(struct send_all *all, const struct held *held)
                         (uint64_t)json_integer_value(json_array_get(at, cpu)));
 }
 
-void send_all_memory_goes(struct send_all *all, const struct held *held)
+void send_all_drop_memory(struct send_all *all, const struct held *held)
 {
     follow_drop(all->follow, &held->memory);
 }
@@ -345,7 +345,7 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
         say(BK4076, "reads the rings on from %s: spans recorded since then may come twice",
             date_text(from_ns + all->offset_ns, 3).text);
     for (const struct held *held = first; held; held = held->next)
-        send_all_memory_came(all, held);
+        send_all_add_memory(all, held);
     if (is_resumed)
         all_note_overwritten(all, first);
     if (skipped)

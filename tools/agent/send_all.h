@@ -38,9 +38,9 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
 void send_all_close(struct send_all *all, const struct held *first);
 
 /* Reads the memory of a new user. */
-void send_all_memory_came(struct send_all *all, const struct held *held);
+void send_all_add_memory(struct send_all *all, const struct held *held);
 /* Reads the memory to its end, before it is removed. */
-void send_all_memory_goes(struct send_all *all, const struct held *held);
+void send_all_drop_memory(struct send_all *all, const struct held *held);
 
 /* Called when more spans are settled. first: all memories. Returns true if the totals have a new
  * place. */

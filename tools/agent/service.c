@@ -373,27 +373,27 @@ static char *service_page(void *context)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void service_memory_came(void *context, struct held *held)
+static void service_add_memory(void *context, struct held *held)
 {
     const struct service *service = context;
 
-    alarms_memory_came(service->parts.alarms, held);
+    alarms_add_memory(service->parts.alarms, held);
     if (service->parts.all)
-        send_all_memory_came(service->parts.all, held);
+        send_all_add_memory(service->parts.all, held);
 }
 
-static void service_memory_goes(void *context, struct held *held)
+static void service_drop_memory(void *context, struct held *held)
 {
     const struct service *service = context;
 
-    alarms_memory_goes(service->parts.alarms, held);
+    alarms_drop_memory(service->parts.alarms, held);
     if (service->parts.all)
-        send_all_memory_goes(service->parts.all, held);
+        send_all_drop_memory(service->parts.all, held);
 }
 
 static bool service_open_parts(struct service *service, struct error *error)
 {
-    const struct holder_callbacks callbacks = {service_memory_came, service_memory_goes, service};
+    const struct holder_callbacks callbacks = {service_add_memory, service_drop_memory, service};
     const struct export_calls calls = {service_export_failed, service_export_settled, service};
     struct agent_parts *parts = &service->parts;
 

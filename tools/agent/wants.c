@@ -103,7 +103,7 @@ void wants_send_for_alarms(struct wants *wants, struct request *request)
         wants_send(wants, request, NULL, linger_ms);
         return;
     }
-    /* no verdict: nobody notes which spans of this host go out */
+    /* no verdict, because no part notes which spans of this host are sent */
     wants->agent->totals.alarms_double += request->count;
     message = wants->cluster ? wants_begin(wants, request, linger_ms) : NULL;
     cluster_send(wants->cluster, message);
@@ -365,7 +365,7 @@ static void wants_take_request(struct wants *wants, const json_t *message, bool 
         clock_ms() + (request->last_ms > 0 ? 0 : config_integer(wants->agent->config, "linger-ms"));
     wants->agent->totals.traces_asked_by_others += request->count + left;
     if (is_join) {
-        joins_hear(wants->joins, request);
+        joins_queue_want(wants->joins, request);
         agent_step(wants->agent);
         return;
     }
@@ -381,7 +381,7 @@ static void wants_take_message(void *context, const json_t *message, bool over)
     struct wants *wants = context;
 
     if (json_object_get(message, "settled")) {
-        joins_hear_settled(wants->joins, message);
+        joins_take_settled(wants->joins, message);
         agent_step(wants->agent);
     } else if (strcmp(text_in(message, "type"), "keep") == 0) {
         wants_take_request(wants, message, over);

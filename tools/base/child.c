@@ -22,8 +22,8 @@
 #define JOB_OPTION "--job"
 #define NO_EXEC    126
 
-/* Without handlers of fork(2): those of LTTng start threads in the child. ThreadSanitizer needs its
- * handlers. */
+/* _Fork(3) does not run the handlers of pthread_atfork(3): LTTng's start threads in the child.
+ * ThreadSanitizer needs its handlers. */
 #ifdef __SANITIZE_THREAD__
 #define FORK fork
 #else
@@ -48,9 +48,9 @@ static char *job_read_order(size_t *size)
 }
 
 /*
- * Runs one task, or one task after the other if the child stays. A byte on the socket, which is the
- * standard output, starts a task. Output of a library moves to the standard error, as it is no
- * result.
+ * Runs one task, or one task after the other if the child stays. The standard output is a socket. A
+ * byte from there starts a task, and the result goes there. So the output of libraries moves to the
+ * standard error.
  */
 static int job_run_tasks(const struct job *job)
 {
@@ -92,7 +92,7 @@ bool job_run_in_child(int argc, char *argv[], const struct job *const jobs[], in
     (void)snprintf(service, sizeof(service), "blkin %.*s", (int)strcspn(name, "-"), name);
     say_open(service, "warning");
     (void)prctl(PR_SET_NAME, "blkin"); /* not "exe" */
-    (void)signal(SIGPIPE, SIG_IGN);    /* the reader of its output may be killed */
+    (void)signal(SIGPIPE, SIG_IGN);    /* the service, which reads the output, may be killed */
     *status = (*jobs)->run ? (*jobs)->run(order, size) : job_run_tasks(*jobs);
     free(order);
     return true;
@@ -108,7 +108,7 @@ void job_unblock_end(void)
     (void)sigprocmask(SIG_UNBLOCK, &ends, NULL);
 }
 
-/* ---- starting one ---------------------------------------------------------------------------- */
+/* ---- starting a child ------------------------------------------------------------------------ */
 
 static void child_default_signals(bool blocks_end)
 {
@@ -125,8 +125,8 @@ static void child_default_signals(bool blocks_end)
     (void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/* Closes all descriptors except 0 to 2 and these. */
-static void child_keep(const int *fds, size_t count)
+/* Closes all descriptors except 0 to 2 and the given ones, which are in ascending order. */
+static void child_close_others(const int *fds, size_t count)
 {
     unsigned next = STDERR_FILENO + 1;
 
@@ -156,7 +156,7 @@ static void child_become(const struct child_order *order, pid_t parent, int inpu
     child_default_signals(job->ends_cleanly);
     if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
         dup2(errors, STDERR_FILENO) >= 0) {
-        child_keep(order->fds, order->fd_count);
+        child_close_others(order->fds, order->fd_count);
         (void)execv(PROGRAM, arguments);
     }
     _exit(NO_EXEC);
@@ -272,7 +272,7 @@ static void task_child_ended(void *context, int status)
     struct task *task = context;
 
     (void)status;
-    (void)task_receive(task); /* the rest of its output */
+    (void)task_receive(task); /* the result may still be in the socket */
     loop_unwatch(task->loop, &task->pipe);
     close(task->pipe.fd);
     close(task->order_fd);
@@ -362,7 +362,7 @@ static void lines_log(struct output_lines *lines)
     lines->length = 0;
 }
 
-/* Returns whether the pipe may have more. */
+/* Returns whether the pipe may have more output. */
 static bool lines_read_some(struct output_lines *lines)
 {
     char text[4096];

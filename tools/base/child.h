@@ -2,8 +2,8 @@
  * Children of a service: work that may hang or crash runs in a process of its own.
  *
  * A service has threads, so it forks only to call execve(2). A child executes the same program
- * again, with the name of a job as argument and an order, some bytes, on its standard input. The
- * child has no memory of its parent: the order contains everything that the job needs.
+ * again. The name of a job is its argument; an order (bytes) is its standard input. The child has
+ * no memory of its parent: the order contains everything that the job needs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,7 +29,7 @@ struct output_lines {
 /* The caller passes child_fd to the child, then closes it. Returns false with errno set. */
 bool output_lines_open(struct output_lines *lines, struct loop *loop);
 
-/* Logs the rest that the child has written, 256 KiB at most, and closes the pipe. */
+/* Logs the unread output of the child, 256 KiB at most, and closes the pipe. */
 void output_lines_close(struct output_lines *lines);
 
 /* Fills a result that has no pointers. Returns whether the task succeeded. */
@@ -72,7 +72,8 @@ struct child_order {
 bool child_start(struct loop *loop, struct child *child, const struct child_order *order);
 
 struct task {
-    void (*done)(void *context, const void *result); /* NULL: hung, was killed or failed */
+    /* result NULL: the task hung, failed or was killed */
+    void (*done)(void *context, const void *result);
     void *context;
     const int *fds; /* descriptors for a child that does not stay, in ascending order */
     size_t fd_count;
@@ -80,7 +81,7 @@ struct task {
     /* private */
     struct loop *loop;
     const struct job *job;
-    struct child child; /* may wait while no task runs */
+    struct child child; /* a child that stays exists also while no task runs */
     int order_fd;       /* the file with the child's order */
     unsigned uses;
     struct watched pipe;

@@ -105,7 +105,7 @@ static void end_client(struct listener_peer *peer)
     free(client);
 }
 
-static void end_late(void *context)
+static void end_late_clients(void *context)
 {
     struct control *control = context;
     const int64_t next_ms = peers_end_late(&control->peers);
@@ -195,7 +195,7 @@ static void come_in(void *context, int fd, const union peer_address *from, sockl
     client->watched = (struct watched){fd, POLLIN, client_ready, client, NULL, 0};
     peers_add(&control->peers, &client->peer, fd, NULL);
     loop_watch(control->loop, &client->watched);
-    end_late(control);
+    end_late_clients(control);
 }
 
 /* ---- the service's side ---------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
     control->accepting = (struct accepting){.come_in = come_in, .context = control};
     control->peers = (struct listener_peers){
         .most = CLIENTS_MAX, .time_ms = CLIENT_TIME_MS, .hang_up = end_client};
-    control->deadline = (struct timer){.due = end_late, .context = control};
+    control->deadline = (struct timer){.due = end_late_clients, .context = control};
     peers_begin(&control->peers);
     /* this process has the lock, so an existing socket belongs to a killed service */
     if (set_address(&address, folder, name, error) && make_folder(folder, error) &&
@@ -287,8 +287,8 @@ static size_t control_receive(void *buffer, size_t size, void *context)
     return (size_t)n;
 }
 
-/* The service's queue is full while many clients connect. connect(2) waits for room only if the
- * socket blocks. */
+/* The socket blocks: connect(2) then waits for room in the service's queue, which many clients may
+ * have filled. */
 static int connect_to(const struct sockaddr_un *address)
 {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

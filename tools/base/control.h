@@ -17,8 +17,8 @@
 
 struct control;
 
-/* Returns a new document, the answer; NULL: the client gets {"error": "there is no such request"}.
- */
+/* Returns the answer as a new document. NULL: the request is unknown, and the client gets {"error":
+ * "there is no such request: REQUEST"}. */
 typedef json_t *control_fn(void *context, const char *request);
 
 /* Replaces the socket of a service that was killed. Returns NULL with error set, also if a service

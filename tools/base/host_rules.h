@@ -15,7 +15,8 @@ unsigned host_rules_refresh(void);
 /* Returns the text, which blkin_slow_parse() takes. NULL: no rules so far. */
 const char *host_rules(void);
 
-/* Returns the wrong part of the text that was read last, which was not taken. "": none. */
+/* Returns the part of the last text that programs cannot parse. Such a text does not take effect.
+ * "": the last text is right. */
 const char *host_rules_wrong(void);
 
 #endif

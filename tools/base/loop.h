@@ -67,7 +67,7 @@ struct child {
     struct child *next;
 };
 
-/* pid is set. The loop calls ended() after the child's end. */
+/* The caller has set the child's members. The loop calls ended() after the child's end. */
 void loop_wait_for(struct loop *loop, struct child *child);
 
 /* The loop reaps the child without calling ended(). */
@@ -87,7 +87,7 @@ struct thread_job {
     bool is_running; /* until done() is called */
 };
 
-/* The caller has set the members above. Returns false with errno set. */
+/* The caller has set the members up to context. Returns false with errno set. */
 bool thread_job_start(struct loop *loop, struct thread_job *job);
 
 /* Waits for a running thread, without calling done(). */

@@ -23,8 +23,8 @@ void metrics_add(struct metrics *metrics, const char *path, const char *content_
                  metrics_page_fn *page);
 const char *metrics_url(const struct metrics *metrics);
 
-/* Returns the page of sinks that read no live session, followed by the service's own text, which
- * the function frees. NULL: out of memory. */
+/* Returns the page of sinks that read no live session, followed by `own`, the service's own text,
+ * which the function frees. NULL: out of memory. */
 char *metrics_page(const struct counts *counts, const char *endpoint, char *own);
 
 /* NULL is allowed. */

@@ -87,7 +87,6 @@ int64_t notify_watchdog_ms(void)
 
 /* ---- stored descriptors ---- */
 
-/* A lack of descriptors or memory says nothing about the store: it then counts as present. */
 bool notify_has_store(void)
 {
     const int fd = notify_connect();

@@ -24,7 +24,8 @@ int64_t notify_watchdog_ms(void);
 
 /* ---- systemd's descriptor store, which survives a kill or restart of the service */
 
-/* Returns whether systemd listens at NOTIFY_SOCKET. */
+/* Returns whether systemd listens at NOTIFY_SOCKET. True also if this process lacks descriptors or
+ * memory to find out. */
 bool notify_has_store(void);
 
 /* Returns false if systemd is busy, or if nobody listens: the caller retries later. */

@@ -205,9 +205,10 @@ bool process_distrusts(const struct process *process, const struct stat *status)
            (status->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static bool ends_so(const char *text, const char *end)
+static bool has_suffix(const char *text, const char *suffix)
 {
-    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+    return strlen(text) >= strlen(suffix) &&
+           strcmp(text + strlen(text) - strlen(suffix), suffix) == 0;
 }
 
 bool process_is_command(const struct process *process, const char *command)
@@ -218,11 +219,11 @@ bool process_is_command(const struct process *process, const char *command)
     (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)process->pid);
     length = read_beginning(open(path, O_RDONLY | O_CLOEXEC), text, sizeof(text));
     text[length > 0 ? length : 0] = '\0';
-    return length > 0 && (strcmp(text, "blkin") == 0 || ends_so(text, "/blkin")) &&
+    return length > 0 && (strcmp(text, "blkin") == 0 || has_suffix(text, "/blkin")) &&
            (ssize_t)strlen(text) + 1 < length && strcmp(text + strlen(text) + 1, command) == 0;
 }
 
-bool process_has_thread(pid_t pid, const char *end)
+bool process_has_thread(pid_t pid, const char *suffix)
 {
     char path[320], name[64];
     const struct dirent *entry;
@@ -238,7 +239,7 @@ bool process_has_thread(pid_t pid, const char *end)
             read_beginning(openat(dirfd(folder), path, O_RDONLY | O_CLOEXEC), name, sizeof(name));
         name[length > 0 ? length : 0] = '\0';
         name[strcspn(name, "\n")] = '\0';
-        has = ends_so(name, end);
+        has = has_suffix(name, suffix);
     }
     if (folder)
         (void)closedir(folder);
@@ -267,7 +268,7 @@ uint64_t process_start(pid_t pid)
 
 /* Does not compare mount namespaces: systemd gives many services a namespace of their own with the
  * same /run. */
-bool process_is_elsewhere(pid_t pid, const char *folder)
+bool process_has_other_folder(pid_t pid, const char *folder)
 {
     char path[320];
     struct stat theirs, ours;

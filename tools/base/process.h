@@ -37,8 +37,8 @@ bool process_find_libraries(struct process *process, const char *library, const 
  */
 bool process_variable(pid_t pid, const char *name, char *value, size_t size);
 
-/* Opens a file of the process's root file system for reading. If this process is root, with the
- * rights of that process. Returns -1 with errno set. */
+/* Opens a file of the process's root file system for reading. If the caller is root, opens the file
+ * with the rights of the process's user. Returns -1 with errno set. */
 int process_open(const struct process *process, const char *path);
 
 /* For root: returns whether the user may read the file. */
@@ -52,13 +52,13 @@ bool process_distrusts(const struct process *process, const struct stat *status)
 bool process_is_command(const struct process *process, const char *command);
 
 /* Returns whether a thread of the process has a name with this suffix. */
-bool process_has_thread(pid_t pid, const char *end);
+bool process_has_thread(pid_t pid, const char *suffix);
 
-/* Returns the start in clock ticks since boot; 0: unknown. */
+/* Returns the start of the process in clock ticks since boot; 0: unknown. */
 uint64_t process_start(pid_t pid);
 
 /* Returns whether the process has another folder at this path than the caller, as in a container.
- */
-bool process_is_elsewhere(pid_t pid, const char *folder);
+ * False if the caller may not see the process's root. */
+bool process_has_other_folder(pid_t pid, const char *folder);
 
 #endif

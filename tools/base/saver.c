@@ -36,16 +36,16 @@ static char begun_path[PATH_ROOM];
 static bool has_thread;
 static uint64_t given, done; /* numbers of jobs */
 
-/* Used by the saver's thread while it runs a job, and with the lock when none runs: the files
- * without fsync(2), and the time when they get it. */
+/* Used by the saver's thread while it runs a job, and with the lock when none runs: the files that
+ * need fsync(2), and the time of that call. */
 static char unsynced[SAVER_OFTEN_MAX][PATH_ROOM];
 static size_t unsynced_count;
 static int64_t sync_due_ms = CLOCK_NEVER;
 
 #define SYNC_AT_ONCE 0 /* a time in the past */
 
-/* The thread's last failure. The loop logs it: if the thread did, a child forked at that moment
- * would inherit the lock of say(). */
+/* The thread's last failure. The loop logs the failure: if the thread logged it, a child forked at
+ * that moment would inherit the locked mutex of say(). */
 static struct error problem;
 
 /* Used by the loop's thread only. */
@@ -107,8 +107,8 @@ static void wake_loop(void)
         (void)!write(ended.fd, &one, sizeof(one));
 }
 
-/* Waits for a job, or until the files need fsync(2). The caller holds the lock. Returns the job;
- * NULL: fsync(2). */
+/* Waits for a job, or until fsync(2) is due. The caller holds the lock. Returns the job; NULL:
+ * fsync(2) is due. */
 static struct save *saver_wait_for_job(void)
 {
     struct save *save;
@@ -209,9 +209,9 @@ static void look_again(void *context)
         timer_set(looping, &look, SAVER_LOOK_MS);
 }
 
-/* Clears the eventfd before it reads done, so that a later job wakes the loop again. The calls
- * may call saver_then(). */
-static void call_waits(void *context)
+/* Clears the eventfd before it reads `done`, so that a later job wakes the loop again. The called
+ * functions may call saver_then(). */
+static void call_waiting(void *context)
 {
     uint64_t count, until;
 
@@ -239,7 +239,7 @@ bool saver_open(struct loop *loop)
         return false;
     looping = loop;
     look = (struct timer){.due = look_again};
-    ended = (struct watched){fd, POLLIN, call_waits, NULL, NULL, 0};
+    ended = (struct watched){fd, POLLIN, call_waiting, NULL, NULL, 0};
     loop_watch(loop, &ended);
     return true;
 }
@@ -259,8 +259,8 @@ void saver_then(struct saver_wait *wait)
     last_wait = &wait->next;
 }
 
-/* Takes the job. Puts its text in place of a waiting one of the same path, or appends the job to
- * the queue. Runs the job at once if no thread can be started. */
+/* Takes ownership of the job. Replaces the text of a waiting job for the same path, or appends the
+ * job to the queue. Runs the job at once if no thread can be started. */
 static void saver_give(struct save *save)
 {
     struct save *waiting = NULL;
@@ -280,7 +280,7 @@ static void saver_give(struct save *save)
         save->text = text;
     } else if (!has_thread &&
                !(has_thread = thread_start(&thread, saver_serve, NULL, "blkin-saver"))) {
-        save->often = false; /* the thread would sync the file */
+        save->often = false; /* without the thread, nobody would sync the file later */
         (void)save_run(save, &problem);
         given++;
         done++;

@@ -24,9 +24,9 @@ bool saver_open(struct loop *loop);
 /* Writes a file. Frees text; NULL: out of memory, which the saver logs. */
 void saver_write(const char *path, char *text, size_t length);
 
-/* Writes a file that changes often: at once, so that the next process has the text after a kill. A
- * power cut may undo the changes of the last SAVER_SYNC_MS: fsync(2) for each costs more than all
- * the rest. A process may have SAVER_OFTEN_MAX such files. */
+/* Writes a file that changes often: at once, so that the next process has the text after a kill.
+ * The thread calls fsync(2) only once in SAVER_SYNC_MS, as that call costs more than the write. So
+ * a power cut may undo the changes of that time. A process may have SAVER_OFTEN_MAX such files. */
 #define SAVER_SYNC_MS   1000
 #define SAVER_OFTEN_MAX 4
 void saver_write_often(const char *path, char *text, size_t length);

@@ -25,21 +25,21 @@ static struct line {
 
 static uint64_t last_order;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of lines and last_order */
-static const char *beginning = "blkin";
-static bt_logging_level least;
+static const char *prefix = "blkin";
+static bt_logging_level least_level;
 
 void say_open(const char *name, const char *level)
 {
-    beginning = name;
-    least = strcmp(level, "none") == 0    ? BT_LOGGING_LEVEL_NONE
-            : strcmp(level, "error") == 0 ? BT_LOGGING_LEVEL_ERROR
-            : strcmp(level, "info") == 0  ? BT_LOGGING_LEVEL_INFO
-                                          : BT_LOGGING_LEVEL_WARNING;
+    prefix = name;
+    least_level = strcmp(level, "none") == 0    ? BT_LOGGING_LEVEL_NONE
+                  : strcmp(level, "error") == 0 ? BT_LOGGING_LEVEL_ERROR
+                  : strcmp(level, "info") == 0  ? BT_LOGGING_LEVEL_INFO
+                                                : BT_LOGGING_LEVEL_WARNING;
 }
 
 bt_logging_level say_level(void)
 {
-    return least;
+    return least_level;
 }
 
 /* Returns FNV-1a of the words without a digit. A word with a digit is a number, an id or a time. */
@@ -76,7 +76,7 @@ static struct line *line_of(uint64_t kind)
     return oldest;
 }
 
-static void keep(int id, const char *text)
+static void store_line(int id, const char *text)
 {
     const uint64_t kind = kind_of(text);
     struct line *line;
@@ -92,9 +92,9 @@ static void keep(int id, const char *text)
     pthread_mutex_unlock(&lock);
 }
 
-static void print(int id, const char *text)
+static void print_line(int id, const char *text)
 {
-    fprintf(stderr, "BK%d %s: %s\n", id, beginning, text);
+    fprintf(stderr, "BK%d %s: %s\n", id, prefix, text);
 }
 
 void say(enum message_id id, const char *format, ...)
@@ -106,9 +106,9 @@ void say(enum message_id id, const char *format, ...)
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
     string_make_plain(text);
-    keep((int)id, text);
-    if (message_level(id) >= least)
-        print((int)id, text);
+    store_line((int)id, text);
+    if (message_level(id) >= least_level)
+        print_line((int)id, text);
 }
 
 void say_account(enum message_id id, const char *format, ...)
@@ -120,10 +120,10 @@ void say_account(enum message_id id, const char *format, ...)
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
     string_make_plain(text);
-    print((int)id, text);
+    print_line((int)id, text);
 }
 
-/* Reads "BK1234 " and returns the rest. */
+/* Reads "BK1234 " at the beginning of a line, and returns the text after it. */
 static const char *take_id(const char *line, int *id)
 {
     char *end;
@@ -134,12 +134,12 @@ static const char *take_id(const char *line, int *id)
     return end + 1;
 }
 
-/* Skips the prefix of this service or of the sink: say_line() writes its own. */
-static const char *skip_beginning(const char *line)
+/* Skips the prefix of this service or of the sink, because say_line() writes the prefix itself. */
+static const char *skip_prefix(const char *line)
 {
-    const size_t length = strlen(beginning);
+    const size_t length = strlen(prefix);
 
-    if (strncmp(line, beginning, length) == 0 && strncmp(line + length, ": ", 2) == 0)
+    if (strncmp(line, prefix, length) == 0 && strncmp(line + length, ": ", 2) == 0)
         return line + length + 2;
     return strncmp(line, "blkin: ", 7) == 0 ? line + 7 : line;
 }
@@ -149,11 +149,11 @@ void say_line(const char *source, const char *line)
     char text[LINE_MAX * 4];
     int id = BK1001;
 
-    line = skip_beginning(take_id(skip_beginning(line), &id));
+    line = skip_prefix(take_id(skip_prefix(line), &id));
     (void)snprintf(text, sizeof(text), "%s: %s", source, line);
     string_make_plain(text);
-    keep(id, text);
-    print(id, text);
+    store_line(id, text);
+    print_line(id, text);
 }
 
 static int by_order(const void *a, const void *b)

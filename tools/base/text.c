@@ -26,16 +26,16 @@ struct text_glyph {
     size_t columns;
 };
 
-static bool off;
+static bool is_utf8_off;
 
 bool utf8(void)
 {
-    return !off && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    return !is_utf8_off && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
 void utf8_off(void)
 {
-    off = true;
+    is_utf8_off = true;
 }
 
 bool text_changes_direction(uint32_t code)
@@ -44,7 +44,7 @@ bool text_changes_direction(uint32_t code)
            (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Sets the glyph at text and returns the start of the next one. */
+/* Sets *glyph to the first character of the text, or to its escape. Returns the text after it. */
 static const char *next_glyph(const char *text, struct text_glyph *glyph)
 {
     uint32_t code;
@@ -277,7 +277,8 @@ static void show_table(const json_t *rows, int indent)
 
 static void show_object(const json_t *object, int indent);
 
-static bool is_worth_it(const json_t *object)
+/* Returns whether show_object() may print a member of the object. */
+static bool has_shown_member(const json_t *object)
 {
     const char *key;
     const json_t *value;
@@ -322,7 +323,7 @@ static void show_member(const char *name, const json_t *value, int indent)
 {
     char text[2048];
 
-    if (json_is_object(value) && is_worth_it(value)) {
+    if (json_is_object(value) && has_shown_member(value)) {
         put_name(name, indent);
         putchar('\n');
         show_object(value, indent + 2);

@@ -18,7 +18,7 @@ void utf8_off(void);
 /* Returns whether the character changes the direction of writing. */
 bool text_changes_direction(uint32_t code);
 
-/* Returns the width of the whole text, as put() writes it. */
+/* Returns the number of columns of the whole text, as put() writes it. */
 size_t columns(const char *text);
 
 /*
@@ -51,7 +51,7 @@ struct date_text {
 };
 struct date_text date_text(int64_t ns, int digits);
 
-/* Leaves out counters that are 0, nulls, and empty values. */
+/* Prints a document for a person. Leaves out numbers that are 0, nulls, and empty values. */
 void show_json(const json_t *json);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The totals of a service since its state folder was made, saved in a file, so that the account
- * continues after a restart: the sums of its pipelines, and the service's own counters.
+ * The totals of a service since its state folder was made: the sums of its pipelines, and the
+ * service's own counters. A file has the totals, so that the account continues after a restart.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,10 +38,11 @@ bool totals_read(const json_t *json, struct counts *sinks, const struct totals_t
 /* Returns NULL if the file is not readable or no JSON. Reads large pieces: json_load_file() takes a
  * lock for each byte. */
 json_t *json_read(const char *path);
-/* The text of a file; NULL: out of memory. json NULL is allowed. */
+/* Returns the text for a file; NULL: out of memory, or json is NULL. */
 char *json_text(const json_t *json, size_t *length);
 
-/* The service's own counters, as {NAME: VALUE, ...} (NULL: out of memory) and for Prometheus. */
+/* Return or print the service's own counters: as {NAME: VALUE, ...} (NULL: out of memory), and for
+ * Prometheus. */
 json_t *totals_own_json(const struct totals_table *table, const void *own);
 void totals_own_print(struct printer *printer, const struct totals_table *table, const void *own);
 
@@ -58,7 +59,7 @@ void totals_say(const struct counts *sinks, const struct totals_table *table, co
 struct reader_account {
     struct counts counts;
     int64_t events_ns;   /* since 1970: the time of the event counters */
-    struct mark settled; /* the next reader's start, if the sink has a sent-file */
+    struct mark settled; /* the next reader's start. The sink writes it if it has a sent-file */
     long pid;
     bool has_ended; /* the reader has written its final account */
 };
@@ -70,20 +71,21 @@ bool reader_account_read(const char *path, struct reader_account *account);
 void counts_add(struct counts *sum, const struct counts *part);
 
 /*
- * Adds the next run of a reader. Spans that the run before stored in the spool and this run found
+ * Adds the next run of a reader. Spans that the previous run stored in the spool and this run found
  * there count once. Spans that this run did not find count as unknown.
  */
 void counts_follow(struct counts *sum, const struct counts *part);
 
 /*
- * For a run that has ended: subtracts unfinished work from the totals, as the next run counts that
- * work again. Sets all gauges to 0 except the number of spans that wait in the spool.
+ * For a run that has ended: subtracts unfinished spans, begins and halves from the totals, as the
+ * next run counts them again. Sets all gauges to 0 except the number of spans that wait in the
+ * spool.
  */
 void counts_hand_over(struct counts *counts);
 
 /*
- * For a reader that ends without a successor: the same, and counts the spans that waited for
- * delivery as undelivered. Returns their number.
+ * For a reader that ends without a successor: does the same as counts_hand_over(), and counts the
+ * spans that waited for delivery as undelivered. Returns the number of these spans.
  */
 uint64_t counts_close(struct counts *counts);
 

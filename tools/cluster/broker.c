@@ -266,7 +266,7 @@ static void connection_describe(const struct broker_connection *connection, int 
     else if (result == MOSQ_ERR_ERRNO)
         error_set(error, "%s", strerror(cause));
     else if (result == MOSQ_ERR_EAI)
-        error_set(error, "its name is not known");
+        error_set(error, "the name of the broker's host is not known");
     else
         error_set(error, "%s%s%s", mosquitto_strerror(result), *connection->log ? " " : "",
                   connection->log);

@@ -275,7 +275,7 @@ static void cluster_take_config(struct cluster *cluster, const struct broker_eve
     if (text && strlen(text) == event->length)
         cluster->callbacks.config(cluster->callbacks.context, text);
     else
-        cluster_malformed(cluster, "(" CONFIG_TOPIC ")", "it has a byte of zero");
+        cluster_malformed(cluster, "(" CONFIG_TOPIC ")", "the text has a byte of zero");
     free(text);
 }
 

@@ -31,14 +31,13 @@
  *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
  *       a found: the answer to a want. held_from: the rings have all spans from then on.
  *       begin (of a trace, optional): when its first span began, NS since 1970.
- *       held_from, held_us (of a trace, optional): the host has the whole trace from then on. The
- *       rings of the trace's users tell that time, and the store of SDKs' spans.
- *       reach_ms (optional): the host searched only records that were written from so long before
- *       the want on. HOST repeats the want of a trace that began earlier.
- *       have: the spans that were found; want: their parents that were not found. The list has no
- *       traces without a found span. "more" (optional): the number of found traces not in the list.
- *       cut (of a trace, optional): true if ids are missing in have or want.
- *       late (optional): true in a further answer, with late spans of SDKs
+ *       held_from, held_us (of a trace, optional): the host has the whole trace from then on, by
+ * the rings of the trace's users and by the store of SDKs' spans. reach_ms (optional): the host
+ * searched only records that were written from so long before the want on. HOST repeats the want of
+ * a trace that began earlier. have: the spans that were found; want: their parents that were not
+ * found. The list has no traces without a found span. "more" (optional): the number of found traces
+ * not in the list. cut (of a trace, optional): true if ids are missing in have or want. late
+ * (optional): true in a further answer, with late spans of SDKs
  *
  * The sender adds "number", by which receivers find duplicates, and "held_ms": how long the sender
  * had the message. The broker adds how long it had the message. So a receiver knows the age of a

@@ -7,8 +7,62 @@
 #define MESSAGE_TEXT_MAX 1023 /* bytes of a reason or a name */
 #define ID_MAX           511
 #define LAST_MAX_MS      86400000
-#define HALF_LENGTH      145  /* characters of a half */
-#define HALVES_MAX       1024 /* halves of a trace */
+#define HALF_LENGTH      145                /* characters of a half */
+#define HALVES_MAX       1024               /* halves of a trace */
+#define HELD_MAX_US      (INT64_MAX / 2000) /* keeps times in ns from overflowing */
+
+/* The form of a value. FORM_HALF: "c" or "s", and then digits as in FORM_HEX. */
+enum form { FORM_INTEGER, FORM_TEXT, FORM_TOKEN, FORM_HOST, FORM_HEX, FORM_HALF };
+
+enum presence { NEEDED, OPTIONAL };
+
+struct member {
+    const char *name;
+    enum form form;
+    json_int_t min, max; /* of an integer, or of the length of a text */
+    enum presence presence;
+    size_t elements_max; /* > 0: the member is an array of values with this form */
+};
+
+/* ---- the members of each object (cluster.h) -------------------------------------------------- */
+
+static const struct member of_message[] = {
+    {"id", FORM_TOKEN, 1, ID_MAX, NEEDED, 0},
+    {"number", FORM_TOKEN, 1, MESSAGE_NUMBER_MAX, NEEDED, 0},
+    {"host", FORM_HOST, 1, MESSAGE_HOST_MAX, NEEDED, 0},
+};
+static const struct member of_keep[] = {{"at", FORM_INTEGER, 1, INT64_MAX, NEEDED, 0}};
+static const struct member of_window[] = {
+    {"last_ms", FORM_INTEGER, 1, LAST_MAX_MS, NEEDED, 0},
+    {"service", FORM_TEXT, 0, MESSAGE_TEXT_MAX, OPTIONAL, 0},
+};
+static const struct member of_named[] = {
+    {"settled", FORM_HEX, 64, 64, OPTIONAL, MESSAGE_TRACES_MAX},
+};
+static const struct member of_wanted_trace[] = {
+    {"id", FORM_HEX, 32, 32, NEEDED, 0},
+    {"why", FORM_TEXT, 0, MESSAGE_TEXT_MAX, NEEDED, 0},
+    {"begin", FORM_INTEGER, 0, INT64_MAX, OPTIONAL, 0},
+    {"halves", FORM_HALF, HALF_LENGTH, HALF_LENGTH, OPTIONAL, HALVES_MAX},
+};
+static const struct member of_found[] = {
+    {"to", FORM_HOST, 1, MESSAGE_HOST_MAX, NEEDED, 0},
+    {"held_from", FORM_INTEGER, 0, INT64_MAX, NEEDED, 0},
+    {"held_us", FORM_INTEGER, 0, HELD_MAX_US, OPTIONAL, 0},
+    {"reach_ms", FORM_INTEGER, 0, INT64_MAX, OPTIONAL, 0},
+    {"error", FORM_TEXT, 0, MESSAGE_TEXT_MAX, OPTIONAL, 0},
+};
+static const struct member of_found_trace[] = {
+    {"id", FORM_HEX, 32, 32, NEEDED, 0},
+    {"begin", FORM_INTEGER, 0, INT64_MAX, OPTIONAL, 0},
+    {"held_from", FORM_INTEGER, 0, INT64_MAX, OPTIONAL, 0},
+    {"held_us", FORM_INTEGER, 0, HELD_MAX_US, OPTIONAL, 0},
+    {"spans", FORM_INTEGER, 0, INT64_MAX, NEEDED, 0},
+    {"have", FORM_HEX, 16, 16, NEEDED, SIZE_MAX},
+    {"want", FORM_HEX, 16, 16, NEEDED, SIZE_MAX},
+};
+
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static bool message_has_host_form(const char *name, size_t length)
 {
@@ -26,189 +80,90 @@ bool message_is_host(const char *name)
     return message_has_host_form(name, strlen(name));
 }
 
-/* ---- members: the functions return false with error set -------------------------------------- */
-
-static bool message_refuse(const char *name, const char *expected, struct error *error)
+static bool message_is_token(const char *text)
 {
-    return error_set(error, "\"%s\": expected %s", name, expected);
+    while (isgraph((unsigned char)*text))
+        text++;
+    return *text == '\0';
 }
 
-static bool message_check_text(const json_t *object, const char *name, bool is_needed,
-                               struct error *error)
+static bool message_is_hex(const char *text, json_int_t length)
 {
-    const json_t *value = json_object_get(object, name);
-
-    if ((!value && !is_needed) ||
-        (json_is_string(value) && json_string_length(value) <= MESSAGE_TEXT_MAX))
-        return true;
-    return message_refuse(name, "a text of at most 1023 bytes", error);
+    return strspn(text, "0123456789abcdef") == (size_t)length;
 }
 
-static bool message_check_host(const json_t *object, const char *name, struct error *error)
+static bool message_fits(const struct member *member, const json_t *value)
 {
-    const json_t *value = json_object_get(object, name);
-
-    if (json_is_string(value) &&
-        message_has_host_form(json_string_value(value), json_string_length(value)))
-        return true;
-    return message_refuse(name, "a host's name: letters, digits, '.', '-' and '_', at most 253",
-                          error);
-}
-
-/* Checks a text of 1 to max printable ASCII characters without blanks. */
-static bool message_check_token(const json_t *object, const char *name, size_t max,
-                                struct error *error)
-{
-    const char *text = text_in(object, name);
-    const size_t length = strlen(text);
-
-    for (size_t i = 0; i < length; i++) {
-        if (!isgraph((unsigned char)text[i]))
-            return message_refuse(name, "printable ASCII characters without blanks", error);
-    }
-    return (length > 0 && length <= max) ||
-           error_set(error, "\"%s\": expected a text of 1 to %zu characters", name, max);
-}
-
-static bool message_check_integer(const json_t *object, const char *name, json_int_t min,
-                                  json_int_t max, struct error *error)
-{
-    const json_t *value = json_object_get(object, name);
-
-    if (json_is_integer(value) && json_integer_value(value) >= min &&
-        json_integer_value(value) <= max)
-        return true;
-    return error_set(error, "\"%s\": expected a number, %lld to %lld", name, (long long)min,
-                     (long long)max);
-}
-
-/* Checks a member that may be missing. */
-static bool message_check_time(const json_t *object, const char *name, struct error *error)
-{
-    return !json_object_get(object, name) ||
-           message_check_integer(object, name, 0, INT64_MAX, error);
-}
-
-static bool message_is_hex(const json_t *value, size_t digits)
-{
+    const bool is_integer = member->form == FORM_INTEGER;
     const char *text = json_string_value(value);
+    const json_int_t size =
+        is_integer ? json_integer_value(value) : (json_int_t)json_string_length(value);
 
-    return text && json_string_length(value) == digits &&
-           strspn(text, "0123456789abcdef") == digits;
-}
-
-/* ---- traces ---------------------------------------------------------------------------------- */
-
-static bool message_check_span_ids(const json_t *trace, const char *name, struct error *error)
-{
-    const json_t *ids = json_object_get(trace, name);
-    const json_t *id;
-    size_t i;
-
-    json_array_foreach(ids, i, id)
-    {
-        if (!message_is_hex(id, 16))
-            return message_refuse(name, "ids of spans, 16 hex digits each", error);
+    if ((is_integer ? !json_is_integer(value) : !text) || size < member->min || size > member->max)
+        return false;
+    switch (member->form) {
+    case FORM_TOKEN:
+        return message_is_token(text);
+    case FORM_HOST:
+        return message_has_host_form(text, (size_t)size);
+    case FORM_HEX:
+        return message_is_hex(text, size);
+    case FORM_HALF:
+        return strchr("cs", *text) && message_is_hex(text + 1, size - 1);
+    default:
+        return true;
     }
-    return json_is_array(ids) || message_refuse(name, "an array of ids", error);
 }
 
-/* Checks the halves of a trace: "c" or "s", and nine numbers of 16 hex digits. */
-static bool message_check_halves(const json_t *trace, struct error *error)
-{
-    const json_t *halves = json_object_get(trace, "halves"), *half;
-    size_t i;
-
-    json_array_foreach(halves, i, half)
-    {
-        const char *text = json_string_value(half);
-
-        if (!text || (*text != 'c' && *text != 's') || json_string_length(half) != HALF_LENGTH ||
-            strspn(text + 1, "0123456789abcdef") != HALF_LENGTH - 1)
-            return message_refuse("halves", "\"c\" or \"s\" and 144 hex digits each", error);
-    }
-    return !halves || (json_is_array(halves) && json_array_size(halves) <= HALVES_MAX) ||
-           message_refuse("halves", "an array of at most 1024", error);
-}
-
-static bool message_check_wanted(const json_t *trace, struct error *error)
-{
-    return message_check_text(trace, "why", true, error) &&
-           message_check_time(trace, "begin", error) && message_check_halves(trace, error);
-}
-
-static bool message_check_settled(const json_t *message, struct error *error)
-{
-    const json_t *settled = json_object_get(message, "settled"), *id;
-    size_t i;
-
-    json_array_foreach(settled, i, id)
-    {
-        if (!message_is_hex(id, 64))
-            return message_refuse("settled", "two ids of traces, 64 hex digits each", error);
-    }
-    return !settled || (json_is_array(settled) && json_array_size(settled) <= MESSAGE_TRACES_MAX) ||
-           message_refuse("settled", "an array of at most 10000", error);
-}
-
-/* Checks "held_from" and "held_us", which may be missing. The limit of "held_us" keeps times in ns
- * from overflowing. */
-static bool message_check_held(const json_t *object, struct error *error)
-{
-    return message_check_time(object, "held_from", error) &&
-           (!json_object_get(object, "held_us") ||
-            message_check_integer(object, "held_us", 0, INT64_MAX / 2000, error));
-}
-
-static bool message_check_found(const json_t *trace, struct error *error)
-{
-    return message_check_time(trace, "begin", error) && message_check_held(trace, error) &&
-           message_check_integer(trace, "spans", 0, INT64_MAX, error) &&
-           message_check_span_ids(trace, "have", error) &&
-           message_check_span_ids(trace, "want", error);
-}
-
-static bool message_check_traces(const json_t *message,
-                                 bool (*check)(const json_t *trace, struct error *error),
+static bool message_check_member(const json_t *object, const struct member *member,
                                  struct error *error)
 {
-    const json_t *traces = json_object_get(message, "traces");
-    const json_t *trace;
+    static const char *const forms[] = {[FORM_INTEGER] = "a number",
+                                        [FORM_TEXT] = "a text with a length in bytes",
+                                        [FORM_TOKEN] = "printable ASCII characters without blanks",
+                                        [FORM_HOST] =
+                                            "a host's name: letters, digits, '.', '-' and '_'",
+                                        [FORM_HEX] = "hex digits in lower case",
+                                        [FORM_HALF] = "\"c\" or \"s\" and hex digits"};
+    const json_t *value = json_object_get(object, member->name), *element;
+    bool fits = member->elements_max
+                    ? json_is_array(value) && json_array_size(value) <= member->elements_max
+                    : message_fits(member, value);
+    size_t i;
+
+    json_array_foreach(value, i, element) fits = fits && message_fits(member, element);
+    return fits || (!value && member->presence == OPTIONAL) ||
+           error_set(error, "\"%s\": expected %s%s, %lld to %lld", member->name,
+                     member->elements_max ? "an array of elements: " : "", forms[member->form],
+                     (long long)member->min, (long long)member->max);
+}
+
+static bool message_check_members(const json_t *object, const struct member *members, size_t count,
+                                  struct error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!message_check_member(object, &members[i], error))
+            return false;
+    return true;
+}
+
+static bool message_check_traces(const json_t *message, const struct member *members, size_t count,
+                                 struct error *error)
+{
+    const json_t *traces = json_object_get(message, "traces"), *trace;
     size_t i;
 
     if (!json_is_array(traces) || json_array_size(traces) > MESSAGE_TRACES_MAX)
-        return message_refuse("traces", "an array of at most 10000", error);
+        return error_set(error, "\"traces\": expected an array of at most 10000");
     json_array_foreach(traces, i, trace)
     {
-        if (!message_is_hex(json_object_get(trace, "id"), 32))
-            return message_refuse("traces", "each with \"id\", 32 hex digits in lower case", error);
-        if (!check(trace, error))
+        if (!message_check_members(trace, members, count, error))
             return false;
     }
     return true;
 }
 
-/* ---- the two types of messages --------------------------------------------------------------- */
-
-static bool message_check_keep(const json_t *message, struct error *error)
-{
-    if (!message_check_integer(message, "at", 1, INT64_MAX, error))
-        return false;
-    if (json_object_get(message, "last_ms"))
-        return message_check_integer(message, "last_ms", 1, LAST_MAX_MS, error) &&
-               message_check_text(message, "service", false, error);
-    return message_check_settled(message, error) &&
-           message_check_traces(message, message_check_wanted, error);
-}
-
-static bool message_check_answer(const json_t *message, struct error *error)
-{
-    return message_check_host(message, "to", error) &&
-           message_check_integer(message, "held_from", 0, INT64_MAX, error) &&
-           message_check_held(message, error) && message_check_time(message, "reach_ms", error) &&
-           message_check_text(message, "error", false, error) &&
-           message_check_traces(message, message_check_found, error);
-}
+#define MEMBERS(members) members, sizeof(members) / sizeof((members)[0])
 
 bool message_check(const json_t *message, struct error *error)
 {
@@ -216,13 +171,17 @@ bool message_check(const json_t *message, struct error *error)
 
     if (!json_is_object(message))
         return error_set(error, "expected a JSON object");
-    if (!message_check_token(message, "id", ID_MAX, error) ||
-        !message_check_token(message, "number", MESSAGE_NUMBER_MAX, error) ||
-        !message_check_host(message, "host", error))
+    if (!message_check_members(message, MEMBERS(of_message), error))
         return false;
-    if (strcmp(type, "keep") == 0)
-        return message_check_keep(message, error);
     if (strcmp(type, "found") == 0)
-        return message_check_answer(message, error);
-    return message_refuse("type", "\"keep\" or \"found\"", error);
+        return message_check_members(message, MEMBERS(of_found), error) &&
+               message_check_traces(message, MEMBERS(of_found_trace), error);
+    if (strcmp(type, "keep") != 0)
+        return error_set(error, "\"type\": expected \"keep\" or \"found\"");
+    if (!message_check_members(message, MEMBERS(of_keep), error))
+        return false;
+    if (json_object_get(message, "last_ms"))
+        return message_check_members(message, MEMBERS(of_window), error);
+    return message_check_members(message, MEMBERS(of_named), error) &&
+           message_check_traces(message, MEMBERS(of_wanted_trace), error);
 }

@@ -95,7 +95,7 @@ static bool settings_take_tls(struct cluster *cluster, const struct config *conf
         if (!setup->is_tls)
             return error_set(error, "%s: it needs cluster = mqtts://BROKER", keys[i]);
         if (access(path, R_OK) != 0)
-            return error_set(error, "%s \"%s\": cannot read it: %s", keys[i], path,
+            return error_set(error, "%s \"%s\": cannot read the file: %s", keys[i], path,
                              strerror(errno));
         cluster->tls_files[i] = strdup(path);
         if (!cluster->tls_files[i])

@@ -50,7 +50,7 @@ static void config_clear(struct setting *setting)
     *setting = (struct setting){.has_value = false};
 }
 
-/* apply false: only checks the value, which is for another command. */
+/* Checks the value. apply: also sets the key; false for a value of another command. */
 static void config_set(struct config *config, int key, const char *text, const char *origin,
                        bool apply)
 {
@@ -97,9 +97,10 @@ static void config_unknown(struct config *config, const char *origin, const char
                name);
 }
 
-/* Reports an unknown section, a key in the wrong section, and a duplicate key. */
-static bool is_in_place(struct config *config, const char *origin, unsigned line,
-                        const char *section_name, int key)
+/* Returns false after reporting an unknown section, a key in the wrong section, or a duplicate key.
+ */
+static bool config_check_section(struct config *config, const char *origin, unsigned line,
+                                 const char *section_name, int key)
 {
     const int section = key_find_section(section_name);
     const int only = key_only_section(key);
@@ -133,7 +134,7 @@ static void config_take_entry(void *context, unsigned line, const char *section,
     (void)snprintf(origin, sizeof(origin), "%s:%u", config->path, line);
     if (key < 0)
         config_unknown(config, origin, "key", name, key_like(name));
-    else if (is_in_place(config, origin, line, section, key))
+    else if (config_check_section(config, origin, line, section, key))
         config_set(config, key, value, origin,
                    *section == '\0' || key_find_section(section) == config->section);
 }
@@ -145,8 +146,8 @@ static void config_take_bad_line(void *context, unsigned line, const char *why)
     report(config, "%s:%u: %s", config->path, line, why);
 }
 
-/* A missing default file is no error. An unreadable one is an error for a service, which would run
- * with wrong settings, but not for a view such as `blkin stat FOLDER`. */
+/* A missing default file is no error. An unreadable default file is an error for a service, which
+ * would run with wrong settings. It is no error for a view such as `blkin stat FOLDER`. */
 static void read_file(struct config *config)
 {
     const struct config_lines lines = {config_take_entry, config_take_bad_line, config};
@@ -302,7 +303,8 @@ static bool read_command_line(struct config *config)
 
 /* ---- reload ---------------------------------------------------------------------------------- */
 
-static bool is_started_with(const struct config *config, int key)
+/* Returns whether the service keeps the value of its start at a reload. */
+static bool keeps_started_value(const struct config *config, int key)
 {
     const int only = key_only_section(key);
 
@@ -312,6 +314,7 @@ static bool is_started_with(const struct config *config, int key)
            (key_when(key) == KEY_IN_SESSION && strcmp(key_section(config->section), "live") == 0);
 }
 
+/* Returns the fingerprint of the file that a key *-file names; 0: another key, or no file. */
 static uint64_t file_stamp(const struct config *config, int key)
 {
     const char *const name = key_rule(key)->name, *const end = strrchr(name, '-');
@@ -322,7 +325,7 @@ static uint64_t file_stamp(const struct config *config, int key)
     return path ? file_fingerprint(path) : 0;
 }
 
-static bool is_same(const struct setting *one, const struct setting *other)
+static bool is_same_setting(const struct setting *one, const struct setting *other)
 {
     if (one->stamp != other->stamp || !one->origin != !other->origin)
         return false;
@@ -330,18 +333,19 @@ static bool is_same(const struct setting *one, const struct setting *other)
            (one->integer == other->integer && (!one->text || strcmp(one->text, other->text) == 0));
 }
 
-/* Runs before the defaults are set, as some depend on other keys. */
-static void keep_started(struct config *config)
+/* Restores the values that need a restart. Runs before the defaults are set, as some defaults
+ * depend on other keys. */
+static void restore_started_values(struct config *config)
 {
     for (int key = 0; config->started && key_rule(key); key++) {
         const struct setting *const old = &config->started->settings[key];
         struct setting *const setting = &config->settings[key];
         char *waiting = NULL;
 
-        if (!is_started_with(config, key))
+        if (!keeps_started_value(config, key))
             continue;
         setting->stamp = file_stamp(config, key);
-        if (!is_same(setting, old))
+        if (!is_same_setting(setting, old))
             waiting = setting->has_value ? config_shown(config, key_rule(key)->name)
                                          : strdup("the default");
         config_clear(setting);
@@ -355,7 +359,7 @@ static void keep_started(struct config *config)
 
 /* ---- the whole configuration ----------------------------------------------------------------- */
 
-/* started, topic: as of config_read_again(); NULL: none. */
+/* started: the configuration in force, topic: its text, as in config_read_again(); NULL: none. */
 static struct config *config_load(const struct config_request *request,
                                   const struct config *started, const char *topic, int argc,
                                   char *argv[], struct error *error, int *status)
@@ -392,7 +396,7 @@ static struct config *config_load(const struct config_request *request,
     read_file(config);
     read_environment(config);
     apply_flags(config);
-    keep_started(config);
+    restore_started_values(config);
     if (!config_fill_in(config))
         report(config, "out of memory");
     for (int key = 0; !started && !config->errors && key_rule(key); key++)

@@ -53,14 +53,14 @@ void config_free(struct config *config);
 /*
  * Reads the configuration again with the same arguments, for `blkin reload`. A key that needs a
  * restart (key_when() of keys.h) keeps its value. topic: the text of CONFIG_TOPIC in the syntax of
- * the file, which wins over the topic; NULL: none. Returns NULL after printing the errors, with
- * error set to the first one.
+ * the file; NULL: none. The file wins over the topic. Returns NULL after printing the errors, with
+ * error set to the first error.
  */
 struct config *config_read_again(const struct config *config, const char *topic,
                                  struct error *error);
 
-/* Reads the configuration of another command: its section, and the arguments without those of other
- * sections. Fills *request, which must outlive the result. */
+/* Reads the configuration of another command: takes its section of the file, and ignores arguments
+ * with keys of other sections. Fills *request, which must outlive the result. */
 struct config *config_read_for(const struct config *config, const char *section,
                                struct config_request *request);
 
@@ -76,10 +76,11 @@ bool config_boolean(const struct config *config, const char *key);
 /* Returns the path of the file; NULL: the default file is missing or unreadable. */
 const char *config_path(const struct config *config);
 
-/* For a view: returns the unreadable file; NULL: none. */
+/* For a request with is_view: returns the path of the unreadable file; NULL: none. */
 const char *config_unreadable(const struct config *config);
 
-/* Returns whether the file has a section [record], the name of [agent] up to 0.9. */
+/* Returns whether the file has a section [record] or [host]. Their keys are in [agent] since 0.10.
+ */
 bool config_has_old_section(const struct config *config);
 
 /* Returns the origin of the value: "/etc/blkin/blkin.conf:12", "BLKIN_KEY", "--key" or "default".
@@ -90,7 +91,7 @@ const char *config_origin(const struct config *config, const char *key);
  * it; NULL: out of memory. */
 char *config_shown(const struct config *config, const char *key);
 
-/* Returns a new value that needs a restart; NULL: the current value is up to date. */
+/* Returns the new value of the key if the service needs a restart for it; NULL: no new value. */
 const char *config_waiting(const struct config *config, const char *key);
 
 /* Makes the sink's parameters (babeltrace-plugin/params.h). The texts live as long as the

@@ -39,7 +39,7 @@ struct config_lines {
     /* A line `name = value`; section is "" before the first section. */
     void (*entry)(void *context, unsigned line, const char *section, const char *name,
                   const char *value);
-    /* A malformed line. */
+    /* A malformed line. why: the fault. */
     void (*bad)(void *context, unsigned line, const char *why);
     void *context;
 };

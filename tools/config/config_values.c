@@ -120,7 +120,8 @@ json_t *config_sink_json(const struct config *config)
 
 /* ---- defaults: some depend on the machine or on other keys ----------------------------------- */
 
-static bool can_make(const char *folder, const char *parent)
+/* Returns whether the folder is writable, or can be made. */
+static bool is_usable(const char *folder, const char *parent)
 {
     return access(folder, W_OK) == 0 || (errno == ENOENT && access(parent, W_OK) == 0);
 }
@@ -142,13 +143,13 @@ static char *made_default(const struct config *config, const char *name)
 
     if (strcmp(name, "state-dir") == 0) {
         folder = getenv("XDG_STATE_HOME");
-        if (can_make("/var/lib/blkin", "/var/lib"))
+        if (is_usable("/var/lib/blkin", "/var/lib"))
             return strdup("/var/lib/blkin");
         length = folder && *folder ? asprintf(&text, "%s/blkin", folder)
                                    : asprintf(&text, "%s/.local/state/blkin", home());
     } else if (strcmp(name, "runtime-dir") == 0) {
         folder = getenv("XDG_RUNTIME_DIR");
-        if (can_make("/run/blkin/service", "/run/blkin") || can_make("/run/blkin", "/run"))
+        if (is_usable("/run/blkin/service", "/run/blkin") || is_usable("/run/blkin", "/run"))
             return strdup("/run/blkin/service");
         length = folder && *folder ? asprintf(&text, "%s/blkin", folder)
                                    : asprintf(&text, "%s/run", config_text(config, "state-dir"));

@@ -17,7 +17,8 @@
 #define FILE_MAX      (1 << 20)
 #define SECTION_BYTES 50
 
-/* Returns the first byte of `ends`, or a comment: a semicolon after a blank. */
+/* Returns the first position of a byte in `ends`, of a comment (a semicolon after a blank), or of
+ * the end of the text. */
 static char *find_end(char *at, const char *ends)
 {
     bool is_after_blank = false;
@@ -77,7 +78,7 @@ void config_file_parse(const char *bytes, size_t size, const struct config_lines
         const char *fault = "out of memory";
 
         if (line)
-            fault = strlen(line) < length ? "it has a byte of zero: is this a text file?"
+            fault = strlen(line) < length ? "the line has a byte of zero: is this a text file?"
                                           : config_file_line(lines, number, line, section);
         if (fault)
             lines->bad(lines->context, number, fault);

@@ -16,8 +16,8 @@
 
 /* ---- the configuration in answers ------------------------------------------------------------ */
 
-/* Returns the answer to `blkin reload`, and passes it to the log and systemd. config: the
- * configuration in force; problem: why the service kept the old one, or NULL. */
+/* Returns the answer to `blkin reload`, and passes the answer to the log and systemd. config: the
+ * configuration in force. problem: why the service kept the old configuration; NULL: it did not. */
 static json_t *reload_answer(const struct config *config, const char *problem)
 {
     static const char *const needs[] = {", but a restart is needed for: ",
@@ -48,8 +48,8 @@ static json_t *reload_answer(const struct config *config, const char *problem)
                      waiting[1]);
 }
 
-/* Adds the keys that are set, and new values that need a restart, to the answer to `blkin status`.
- * Returns it. */
+/* Adds the keys that are set, and new values that need a restart, to `status`, the answer to `blkin
+ * status`. Returns the answer. */
 static json_t *reload_status(json_t *status, const struct config *config)
 {
     json_t *in_force = json_object(), *waiting = json_object();
@@ -97,8 +97,8 @@ static json_t *growth(const json_t *now, const json_t *before)
     return grown;
 }
 
-/* Adds the growth of the counters in the last half to whole hour, or since the start, as old losses
- * are no problem of today. */
+/* Adds the growth of the counters since 30 to 60 minutes ago, or since the start. Older losses are
+ * no current problem. */
 static void frame_add_lately(const struct frame *frame, json_t *status)
 {
     json_t *lately = json_pack("{so}", "since", json_time(frame->counted_before_ns));
@@ -126,7 +126,7 @@ static void frame_count(void *context)
         frame->counted_before = json_incref(frame->counted);
         frame->counted_before_ns = frame->counted_ns;
     }
-    timer_set(frame->loop, &frame->hour, HALF_HOUR_MS);
+    timer_set(frame->loop, &frame->counting, HALF_HOUR_MS);
 }
 
 /* ---- the frame ------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static void frame_set_config(struct frame *frame, struct config *config)
     say_open(frame->calls->title, config_text(config, "log-level"));
 }
 
-/* Returns false with error set: the old configuration holds. */
+/* Returns false with error set: the old configuration stays in force. */
 static bool frame_read_again(struct frame *frame, const char *topic, struct error *error)
 {
     struct error first = {""};
@@ -183,7 +183,7 @@ static void frame_reload_by_signal(void *context)
 
 /* ---- the configuration for all hosts --------------------------------------------------------- */
 
-/* Returns the comment in the first line, which names the version. */
+/* Returns the comment in the first line, by which an administrator may name the version. */
 static const char *topic_version(const char *text, char version[80])
 {
     const size_t blanks = *text == '#' ? 1 + strspn(text + 1, " ") : 0;
@@ -223,7 +223,7 @@ void frame_take_topic(struct frame *frame, const char *text)
         say(BK1023, "%s is empty: the file of this host holds alone", CONFIG_TOPIC);
 }
 
-/* NULL: nothing came, or an empty text. */
+/* Returns NULL if the topic has sent nothing, or an empty text. */
 static json_t *topic_json(const struct frame_topic *topic)
 {
     const bool holds = topic->text && *topic->text;
@@ -323,7 +323,7 @@ bool frame_run(struct frame *frame)
     frame->watchdog = (struct timer){.due = frame_feed_watchdog, .context = frame};
     if (notify_watchdog_ms())
         frame_feed_watchdog(frame);
-    frame->hour = (struct timer){.due = frame_count, .context = frame};
+    frame->counting = (struct timer){.due = frame_count, .context = frame};
     frame_count(frame);
     if (loop_run(frame->loop))
         return true;

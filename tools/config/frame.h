@@ -12,15 +12,15 @@
 #include "tools/base/loop.h"
 #include "tools/base/metrics.h"
 
-/* The service's own part. */
+/* The functions and names that the service gives to the frame. */
 struct frame_calls {
     const char *name;  /* of the control socket: "agent" */
     const char *title; /* begins each line of the log: "blkin agent" */
     /* Returns the service's part of `blkin status`. NULL: out of memory. */
     json_t *(*status)(void *context);
-    /* Takes over a new configuration, and may replace the configuration. The frame frees the old
-     * configuration. Returns false with error set to keep the old configuration. NULL: the service
-     * has nothing to do. */
+    /* Applies a new configuration. May set *config to another one. Returns false with error set to
+     * keep the old configuration. The frame frees the configuration that is not in force. NULL:
+     * the service has nothing to do. */
     bool (*take)(void *context, struct config **config, struct error *error);
     /* Answers other requests on the control socket. Returns NULL for an unknown request. */
     json_t *(*ask)(void *context, const char *request);
@@ -44,9 +44,11 @@ struct frame {
     struct control *control;
     struct metrics *metrics;
     struct timer watchdog;
-    struct timer hour;
+    struct timer counting;
     struct frame_topic topic;
-    json_t *counted, *counted_before; /* counters of at most half an hour ago, and an hour ago */
+    /* the status at the last call of `counting`, at most half an hour ago, and at the call before
+     */
+    json_t *counted, *counted_before;
     int64_t counted_ns, counted_before_ns;
 };
 
@@ -62,8 +64,8 @@ bool frame_open(struct frame *frame, struct error *error);
 /* Opens the metrics page if the key prometheus-listen is set. */
 bool frame_open_page(struct frame *frame, struct error *error);
 
-/* Takes the text of CONFIG_TOPIC like a reload, and logs the result. "": none. If the text is
- * wrong, the former one stays in force. */
+/* Applies the text of CONFIG_TOPIC like a reload, and logs the result. "": the topic is empty. If
+ * the text is wrong, the former text stays in force. */
 void frame_take_topic(struct frame *frame, const char *text);
 
 /* Runs the loop until loop_stop(). Returns false after logging the reason. */

@@ -106,7 +106,7 @@ static const struct key own[] = {
     A_TEXT(WORK, AT_START, "instance", 200, ""),
     AN_INTEGER(WORK, AT_START, "wait-ms", 1, 3600000, 3000),
     AN_INTEGER(WORK, AT_START, "commit-ms", 10, 8000, 1000),
-    AN_INTEGER(WORK, AT_ONCE, "page-series", 1000, 1000000, 20000),
+    AN_INTEGER(WORK, AT_START, "page-series", 1000, 1000000, 20000),
 };
 /* clang-format on */
 
@@ -235,7 +235,8 @@ static unsigned distance(const char *given, const char *name)
     return row[width];
 }
 
-/* Accepts a distance of at most 2, or of at most a third of the name. */
+/* Returns whether the distance is less than *nearest, and at most 2 or a third of the name's
+ * length. Then sets *nearest. */
 static bool is_nearer(const char *given, const char *name, unsigned *nearest)
 {
     const unsigned away = distance(given, name);
@@ -374,8 +375,8 @@ static bool read_integer(const struct param_rule *rule, const char *text, int64_
     if (*text != '-' && *text != '+' && (*text < '0' || *text > '9'))
         return false;
     errno = 0;
-    *value = strtoll(text, &end,
-                     10); /* an overflow gives the maximum, which is outside of every range */
+    /* an overflow gives INT64_MAX, which is outside of every range */
+    *value = strtoll(text, &end, 10);
     if (end == text)
         return false;
     if (*end && counts_bytes(rule) && (unit = strchr(units, *end)) != NULL) {
@@ -448,7 +449,7 @@ bool key_read(const struct param_rule *rule, const char *text, struct param_valu
     if (rule->type == PARAM_INTEGER) {
         if (!read_integer(rule, text, &value->integer))
             return false;
-        /* the size and the number of sub-buffers; LTTng's own error does not say so */
+        /* subbuf-bytes and subbuf-count: LTTng's own error does not name the power of 2 */
         if (strncmp(rule->name, "subbuf-", strlen("subbuf-")) == 0 && value->integer > 0 &&
             (value->integer & (value->integer - 1)) != 0)
             return error_set(error, "parameter \"%s\": expected a power of 2, got %" PRId64,

@@ -16,10 +16,10 @@
 
 /* Returns the name of a section; "" for the first. */
 const char *key_section(int section);
-/* Returns -1 for an unknown name. [record] and [host] are sections of 0.9 whose keys are in
- * [agent].
- */
+/* Returns the index of the section; -1: unknown name. The sections [record] and [host] of version
+ * 0.9 count as [agent]. */
 int key_find_section(const char *name);
+/* Returns whether the name is "record" or "host". */
 bool key_section_is_old(const char *name);
 
 /* Returns the rule of the key with this index; NULL after the last. The order is that of the man
@@ -52,7 +52,7 @@ bool key_is_shared(int key);
 const char *key_like(const char *name);
 const char *key_section_like(const char *name);
 
-/* Returns the replacement of a removed key; NULL: not a removed key. */
+/* Returns what to use instead of a removed key; NULL: not a removed key. */
 const char *key_gone(const char *name);
 
 /* Describes the allowed values, such as "1 to 100000" or "auto, block or drop-oldest". */

@@ -12,9 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WELL_S 10 /* for a message's delay, and for a person's typing */
+/* The seconds that the rings should hold if the key `seconds` is 0: for the delay of messages of
+ * other hosts, and for a person who types `blkin keep`. */
+#define WELL_S 10
 
-/* Returns the time from a slow span's end to the copy of the rings. */
+/* Returns the longest time from a slow span's end to the scan of the rings. */
 static int64_t needed_s(const struct doctor *doctor)
 {
     static const char *const parts[] = {"alarm-poll-ms", "linger-ms", "fetch-interval-ms"};
@@ -77,7 +79,7 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
         saw(LEVEL_NOTE, "cluster.away",
             "hosts that are away: %s: traces are incomplete "
             "without them" MEND
-            "start the agent there; of a host that is gone for good: mosquitto_pub -r -n "
+            "start the agent there; if the host will not come back: mosquitto_pub -r -n "
             "-t blkin/HOST/state",
             names);
 }
@@ -167,7 +169,7 @@ static void rings_explain(const struct doctor *doctor, const struct process *pro
             "process %d (%s) has no rings: BLKIN_RINGS=%s is in its environment" MEND
             "start it without that variable",
             PROCESS_NAMED(process), value);
-    else if (process_is_elsewhere(process->pid, "/run/blkin/rings"))
+    else if (process_has_other_folder(process->pid, "/run/blkin/rings"))
         saw(LEVEL_BAD, "rings.program",
             "process %d (%s) has no rings: it is in a container with another /run/blkin/rings" MEND
             "mount the host's /run/blkin/rings into the container",
@@ -224,9 +226,9 @@ void check_rings(const struct doctor *doctor)
             search.hidden);
 }
 
-/* ---- of a service that holds them ------------------------------------------------------------ */
+/* ---- rings: which limit did the service reach? ----------------------------------------------- */
 
-/* Names the limit that was reached. */
+/* Reports refused rings, and names the limit that was reached. */
 static void check_refused(const struct doctor *doctor, const json_t *rings, int64_t refused)
 {
     const int64_t users = number_in(rings, "users"), bytes = number_in(rings, "bytes");

@@ -79,7 +79,7 @@ void list_counts(char *list, size_t size, const json_t *object, const struct cou
     }
 }
 
-/* Returns whether the check has run without a bad finding. */
+/* Returns whether the check has run, and its first finding is not bad. */
 static bool is_well(const char *id)
 {
     for (unsigned i = 0; i < shared->findings.count; i++) {
@@ -98,7 +98,8 @@ bool is_about(const struct doctor *doctor, const char *section)
 
 /* ---- running a group ------------------------------------------------------------------------- */
 
-/* Sends the child's output to /dev/null, as libraries print their own errors. */
+/* Starts a child that runs the checks. Its output goes to /dev/null, as libraries print their own
+ * errors. Returns the pid, or -1 with errno set. */
 static pid_t group_start(const struct doctor *doctor, const struct check_group *group)
 {
     const pid_t parent = getpid(), child = fork();

@@ -2,7 +2,7 @@
  * Shared by the checks of `blkin doctor`: findings, facts, and the runner of groups.
  *
  * A group of checks may hang or crash. The doctor runs each group in a child with a time limit.
- * Both processes share the memory with findings and facts, so a crash loses none.
+ * Both processes share the memory with findings and facts, so a crash loses no finding.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,8 +22,8 @@ enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_BAD, LEVEL_SKIPPED, LEVELS };
 struct finding {
     char id[32]; /* of the check; never changes */
     enum level level;
-    char saw[640];
-    char mend[384]; /* the command or advice; "": none */
+    char saw[640];  /* the state that the check found */
+    char mend[384]; /* the remedy: a command or advice; "": none */
 };
 
 #define FINDINGS_MAX 64
@@ -45,14 +45,14 @@ struct facts {
     pid_t sessiond; /* the session daemon that liblttng-ctl uses; 0: none */
     uid_t sessiond_user;
     enum session_kind session;
-    bool is_active;
+    bool is_active;         /* the session records */
     bool service_runs;      /* the service of the section */
     bool rings_are_refused; /* the service refuses rings to programs */
     bool service_is_hidden; /* another user owns runtime-dir, so its state is unknown */
     char endpoint[512];     /* of the running service; "": none runs */
     char session_name[256]; /* of the running service, or of the configuration */
     unsigned relayd_port;   /* the port that the session sends to; 0: unknown */
-    bool relayd_hangs;      /* did not answer */
+    bool relayd_hangs;      /* the check of the relay daemon has not returned in time */
     bool relayd_answers;
     unsigned registered_count; /* programs with LTTng tracepoints of any kind */
     pid_t registered[REGISTERED_MAX];
@@ -77,10 +77,12 @@ __attribute__((format(printf, 3, 4))) void saw(enum level level, const char *id,
 /* The arguments for "process %d (%s)". */
 #define PROCESS_NAMED(process) (int)(process)->pid, (process)->name
 
-/* Writes the members that are not 0 as a list: "3 samples too late, ..." */
+/* A member of a JSON object, and the words for it. */
 struct count_name {
     const char *name, *what;
 };
+
+/* Appends the members that are not 0 to the list: "3 samples too late, ..." */
 void list_counts(char *list, size_t size, const json_t *object, const struct count_name *counts,
                  size_t count);
 
@@ -106,13 +108,14 @@ void group_run(const struct doctor *doctor, const struct check_group *group, int
 
 void check_versions(const struct doctor *doctor);
 void check_service(const struct doctor *doctor);
-void check_agent(const struct doctor *doctor, const json_t *status); /* a part of check_service() */
-void check_ring_users(const struct doctor *doctor, const json_t *status); /* another part */
+/* check_service() calls both. status: the answer to `blkin status`. */
+void check_agent(const struct doctor *doctor, const json_t *status);
+void check_ring_users(const struct doctor *doctor, const json_t *status);
 void check_sessiond(const struct doctor *doctor);
 void check_sessiond_answer(const struct doctor *doctor);
 void check_programs(const struct doctor *doctor);
 
-/* Explains why a program that uses libblkin has no LTTng. */
+/* Writes into `why` the reason why a program that uses libblkin has not loaded LTTng. */
 struct process;
 void program_without_lttng(const struct doctor *doctor, const struct process *process, char *why,
                            size_t size);
@@ -121,13 +124,13 @@ void program_without_lttng(const struct doctor *doctor, const struct process *pr
  * Returns the length, or -1 with errno set. */
 ssize_t program_read_file(const struct process *process, const char *path, char *text, size_t size,
                           struct stat *status);
-/* Reports that libblkin ignores the file, as other users may write to it: see process_distrusts().
- */
+/* Reports that libblkin ignores the file, because other users may write to the file: see
+ * process_distrusts(). */
 void program_tell_distrust(const char *id, const char *program, const char *path,
                            const struct stat *status);
 
-/* Opens libblkin as the dynamic linker finds it; NULL: not found. Keeps its constructor from
- * loading LTTng, which would wait for a hanging session daemon. */
+/* Opens libblkin as the dynamic linker finds it; NULL: not found. Prevents libblkin's constructor
+ * from loading LTTng, which would wait for a hanging session daemon. */
 void *doctor_open_library(void);
 
 void check_rings(const struct doctor *doctor);

@@ -119,6 +119,7 @@ static void check_file(const char *path)
         saw(LEVEL_OK, "collector.answers", "spans go to the file %s", path);
 }
 
+/* shown: the endpoint without secrets */
 static void probe(const struct doctor *doctor, struct transport *transport, const char *shown)
 {
     const bool is_kafka = is_kafka_url(shown);

@@ -220,8 +220,8 @@ static void check_readers(const struct config *config)
         saw(LEVEL_OK, "config.file", "%s is right", path);
         return;
     }
-    (void)snprintf(name, sizeof(name), "%s",
-                   user->pw_name); /* describe_file() overwrites the passwd entry */
+    /* describe_file() overwrites the passwd entry */
+    (void)snprintf(name, sizeof(name), "%s", user->pw_name);
     describe_file(path, file, sizeof(file));
     saw(LEVEL_BAD, "config.file",
         "%s cannot be read by user %s, whom the services run as: they refuse to start" MEND
@@ -229,7 +229,7 @@ static void check_readers(const struct config *config)
         file, name, name, path, path);
 }
 
-/* Reports on the file that was read, or on its absence. */
+/* Reports whether the configuration file is there and readable. */
 static void check_file(const struct doctor *checked)
 {
     if (config_unreadable(checked->config))
@@ -240,7 +240,8 @@ static void check_file(const struct doctor *checked)
         saw(LEVEL_OK, "config.file", "there is no /etc/blkin/blkin.conf: the defaults apply");
 }
 
-/* Returns NULL with the exit status after printing the reason. */
+/* Returns the configuration of the section; NULL with *status set to the exit status, after
+ * printing the reason. */
 static struct config *read_config(struct doctor *checked, int argc, char *argv[], int *status)
 {
     static struct config_request request = {.usage = usage, .flags = flags, .is_view = true};
@@ -310,7 +311,8 @@ static void print_wrapped(const char *text, size_t width)
     puts(text);
 }
 
-/* Prints which service was checked, why, and how to check another. */
+/* Prints the name of the checked service, the reason for this choice, and the option for another
+ * one. */
 static void print_view(const struct doctor *checked)
 {
     const char *folder = config_text(checked->config, "runtime-dir");

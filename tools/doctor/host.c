@@ -123,7 +123,7 @@ void check_versions(const struct doctor *doctor)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-/* Reports losses of the last hour only. */
+/* Reports only the losses of the last half to whole hour. */
 static void check_loss_of_service(const struct doctor *doctor, const json_t *status)
 {
     const json_t *lately = json_object_get(status, "lately");
@@ -283,7 +283,7 @@ static bool find_existing(const char *path, char *folder, size_t size)
     return true;
 }
 
-static void check_place(const char *id, const char *path, uint64_t needed, const char *advice)
+static void check_free_space(const char *id, const char *path, uint64_t needed, const char *advice)
 {
     char folder[4096];
     struct statvfs disk;
@@ -314,12 +314,13 @@ void check_disk(const struct doctor *doctor)
                             config_integer(doctor->config, "subbuf-count") *
                             (processors > 0 ? processors : 1);
 
-    check_place("disk.state", config_text(doctor->config, "state-dir"), LITTLE, free_some);
+    check_free_space("disk.state", config_text(doctor->config, "state-dir"), LITTLE, free_some);
     if (spool)
-        check_place("disk.spool", spool, LITTLE, free_some);
+        check_free_space("disk.spool", spool, LITTLE, free_some);
     if (!is_about(doctor, "live"))
         return;
-    check_place("disk.buffers", "/dev/shm", (uint64_t)buffers + LITTLE,
-                "LTTng cannot make buffers for the next program: free some, or lower subbuf-bytes "
-                "and subbuf-count");
+    check_free_space(
+        "disk.buffers", "/dev/shm", (uint64_t)buffers + LITTLE,
+        "LTTng cannot make buffers for the next program: free some, or lower subbuf-bytes "
+        "and subbuf-count");
 }

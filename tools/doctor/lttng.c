@@ -30,7 +30,7 @@ static void take_daemon(void *context, struct process *process)
 
     if (strcmp(process->name, "lttng-sessiond") != 0)
         return;
-    if (process->user == 0 && process_is_elsewhere(process->pid, "/run/lttng"))
+    if (process->user == 0 && process_has_other_folder(process->pid, "/run/lttng"))
         return; /* in a container */
     if (process->user == 0)
         daemons->roots = *process;
@@ -47,8 +47,8 @@ static const char *user_name(uid_t user)
     return entry ? entry->pw_name : "?";
 }
 
-/* Looks like liblttng-ctl: root's daemon if this user may use it, else the daemon in the user's
- * home. */
+/* Explains why no session daemon answers. liblttng-ctl uses root's daemon if this user may, else
+ * the daemon in the user's home. */
 static void check_access(const struct daemons *daemons)
 {
     const char *home = getenv("LTTNG_HOME") ? getenv("LTTNG_HOME") : getenv("HOME");
@@ -109,7 +109,7 @@ void check_sessiond(const struct doctor *doctor)
             (int)daemons.roots.pid, user_name(geteuid()));
 }
 
-/* A separate group, as a request to a stopped session daemon waits forever. */
+/* This group is separate, as a request to a stopped session daemon waits forever. */
 void check_sessiond_answer(const struct doctor *doctor)
 {
     struct lttng_session *sessions = NULL;
@@ -212,7 +212,7 @@ static void check_buffers(struct view *view)
         saw(LEVEL_OK, "session.buffers", "buffers are per %s", is_per_user ? "user" : "process");
 }
 
-/* ---- its channel ----------------------------------------------------------------------------- */
+/* ---- the session's channel ------------------------------------------------------------------- */
 
 static void check_loss(struct view *view)
 {
@@ -383,7 +383,7 @@ static void take_consumer(void *context, struct process *process)
     struct process *consumer = context;
 
     if (strcmp(process->name, "lttng-consumerd") == 0 &&
-        !process_is_elsewhere(process->pid, "/run"))
+        !process_has_other_folder(process->pid, "/run"))
         *consumer = *process;
 }
 
@@ -431,9 +431,9 @@ void check_session(const struct doctor *doctor)
     check_state(&view);
 }
 
-/* A group of its own: a session daemon that asks a stopped consumer daemon for its channels waits
- * forever and answers no other request. Since LTTng 2.16 it waits also if the consumer daemon waits
- * for a relay daemon. */
+/* This group is separate. A session daemon that asks a stopped consumer daemon for its channels
+ * waits forever, and answers no other request. Since LTTng 2.16 the session daemon also waits if
+ * the consumer daemon waits for a relay daemon. */
 void check_channel(const struct doctor *doctor)
 {
     struct view view = {.doctor = doctor, .name = doctor->facts->session_name};

@@ -1,5 +1,8 @@
 /* Checks the sampling of this host: whether `blkin agent` runs, which files it can read, and
- * whether its configuration is valid. */
+ * whether its configuration is valid.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
 #include "check.h"
 
 #include "tools/base/control.h"
@@ -92,34 +95,35 @@ static bool is_hidden(const char *line)
            strncmp(option, "hidepid=off", 11) != 0;
 }
 
-/* Reads the mounts of the process, as a unit may have its own /proc. */
+/* Returns whether the /proc of the process hides other users' processes. A unit may have its own
+ * /proc. */
 static bool proc_is_hidden(pid_t pid, bool *is_known)
 {
     char path[64], *line = NULL;
     size_t size = 0;
-    bool is = false;
+    bool hides = false;
     FILE *file;
 
     (void)snprintf(path, sizeof(path), "/proc/%ld/mountinfo", (long)pid);
     file = fopen(path, "re");
     *is_known = file != NULL;
     while (file && getline(&line, &size, file) > 0)
-        is = is_hidden(line) || (is && !strstr(line, " /proc ")); /* the last mount is on top */
+        hides = is_hidden(line) || (hides && !strstr(line, " /proc ")); /* the last mount counts */
     free(line);
     if (file)
         (void)fclose(file);
-    return is;
+    return hides;
 }
 
 static void check_processes(pid_t pid)
 {
     bool is_known;
-    const bool is = proc_is_hidden(pid ? pid : getpid(), &is_known);
+    const bool hides = proc_is_hidden(pid ? pid : getpid(), &is_known);
 
     if (!is_known)
         saw(LEVEL_SKIPPED, "host.processes", "cannot see how process %ld has mounted /proc: %s",
             (long)pid, strerror(errno));
-    else if (is)
+    else if (hides)
         saw(LEVEL_NOTE, "host.processes",
             "/proc hides other users' processes (hidepid): process = NAME finds only its own "
             "user's" MEND
@@ -154,7 +158,8 @@ static unsigned instances_of(const struct host_config *wanted, enum host_kind ki
     return instances;
 }
 
-/* A rule that excludes names may name what does not exist. */
+/* Appends the names without an instance to `missing`. A rule that excludes names may name
+ * instances that do not exist. */
 static void look_for_names(const struct host_config *wanted, enum host_kind kind, char *missing,
                            size_t size)
 {
@@ -223,9 +228,8 @@ void check_metrics(const struct doctor *doctor)
         return;
     check_pressure();
     check_processes(pid);
-    agent = config_read_for(doctor->config, "agent",
-                            &request); /* NULL: the check config.file reports it */
-    if (agent)
+    agent = config_read_for(doctor->config, "agent", &request);
+    if (agent) /* if NULL, the check config.file reports the mistake */
         check_settings(doctor, agent);
     config_free(agent);
 }

@@ -22,7 +22,7 @@
 #define LTTNG_MAPPED   "/liblttng-ust.so"
 #define SOCKET         "/run/blkin/rings/socket"
 
-/* Processes of one kind: their number, and the first. */
+/* The number of processes of one kind, and the first process. */
 struct preload_kind {
     unsigned count;
     struct process first;
@@ -88,8 +88,8 @@ static void look_at_file(const struct process *process)
 
 /* ---- the output of BLKIN_DEBUG */
 
-/* libblkin/base/debug.c writes messages to descriptor 2, or to syslog if that is a client's
- * connection. Returns the domain of this socket; -1: not known. */
+/* Returns the domain of the socket at descriptor 2; -1: unknown. libblkin/base/debug.c writes
+ * messages there, or to syslog if the socket is a client's connection. */
 static int domain_of_error(pid_t pid)
 {
     const int process = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -121,13 +121,14 @@ struct program_output {
     char text[PROCESS_PATH_MAX];
 };
 
-static void set(struct program_output *place, bool is_lost, const char *before, const char *name)
+static void output_set(struct program_output *output, bool is_lost, const char *before,
+                       const char *name)
 {
-    *place = (struct program_output){.is_lost = is_lost};
-    (void)snprintf(place->text, sizeof(place->text), "%s%.400s", before, name);
+    *output = (struct program_output){.is_lost = is_lost};
+    (void)snprintf(output->text, sizeof(output->text), "%s%.400s", before, name);
 }
 
-static void look_at_socket(pid_t pid, const char *target, struct program_output *place)
+static void look_at_socket(pid_t pid, const char *target, struct program_output *output)
 {
     const int domain = domain_of_error(pid);
     char input[PROCESS_PATH_MAX];
@@ -135,40 +136,42 @@ static void look_at_socket(pid_t pid, const char *target, struct program_output 
     /* with inetd and socket units, the standard input is the same socket */
     (void)descriptor_target(pid, STDIN_FILENO, input);
     if (strcmp(input, target) == 0 || (domain >= 0 && domain != AF_UNIX))
-        set(place, false,
-            "syslog (facility daemon), as its standard error is a connection to a client", "");
+        output_set(output, false,
+                   "syslog (facility daemon), as its standard error is a connection to a client",
+                   "");
     else if (domain == AF_UNIX)
-        set(place, false, "the unix socket that is its standard error (for a service: the journal)",
-            "");
+        output_set(output, false,
+                   "the unix socket that is its standard error (for a service: the journal)", "");
     else
-        set(place, false,
+        output_set(
+            output, false,
             "a socket that this user cannot look at: the journal (a Unix socket), or syslog (an IP "
             "socket)",
             "");
 }
 
-static void look_at_target(pid_t pid, const char *target, struct program_output *place)
+static void look_at_target(pid_t pid, const char *target, struct program_output *output)
 {
     static const char deleted[] = " (deleted)";
     const size_t length = strlen(target), end = sizeof(deleted) - 1;
 
     if (strncmp(target, "socket:[", 8) == 0)
-        look_at_socket(pid, target, place);
+        look_at_socket(pid, target, output);
     else if (strncmp(target, "pipe:[", 6) == 0)
-        set(place, false, "the pipe that is its standard error", "");
+        output_set(output, false, "the pipe that is its standard error", "");
     else if (strcmp(target, "/dev/null") == 0)
-        set(place, true, "nowhere, as its standard error is /dev/null", "");
+        output_set(output, true, "nowhere, as its standard error is /dev/null", "");
     else if (strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0 ||
              strcmp(target, "/dev/console") == 0)
-        set(place, false, "the terminal ", target);
+        output_set(output, false, "the terminal ", target);
     else if (length > end && strcmp(target + length - end, deleted) == 0)
-        set(place, true, "a file that is deleted: ", target);
+        output_set(output, true, "a file that is deleted: ", target);
     else
-        set(place, false, "the file ", target);
+        output_set(output, false, "the file ", target);
 }
 
 /* Returns false with errno set if /proc/PID/fd is not readable. */
-static bool look_at_error(pid_t pid, struct program_output *place)
+static bool look_at_error(pid_t pid, struct program_output *output)
 {
     char target[PROCESS_PATH_MAX];
     const ssize_t length = descriptor_target(pid, STDERR_FILENO, target);
@@ -176,9 +179,9 @@ static bool look_at_error(pid_t pid, struct program_output *place)
     if (length < 0 && errno != ENOENT)
         return false;
     if (length < 0)
-        set(place, true, "nowhere, as its standard error is closed", "");
+        output_set(output, true, "nowhere, as its standard error is closed", "");
     else
-        look_at_target(pid, target, place);
+        look_at_target(pid, target, output);
     return true;
 }
 
@@ -186,27 +189,27 @@ static void check_debug(const struct process *process)
 {
     char value[16];
     const bool is_set = process_variable(process->pid, "BLKIN_DEBUG", value, sizeof(value));
-    struct program_output place;
+    struct program_output output;
 
-    if (!look_at_error(process->pid, &place))
+    if (!look_at_error(process->pid, &output))
         saw(LEVEL_NOTE, "program.debug",
             "cannot see where process %d (%s) writes the lines of BLKIN_DEBUG: %s" MEND
             "sudo blkin doctor --pid=%d",
             PROCESS_NAMED(process), strerror(errno), (int)process->pid);
     else
-        saw(place.is_lost ? LEVEL_NOTE : LEVEL_OK, "program.debug",
+        saw(output.is_lost ? LEVEL_NOTE : LEVEL_OK, "program.debug",
             "process %d (%s) %s %s" MEND "%s", PROCESS_NAMED(process),
             is_set ? "writes the lines of BLKIN_DEBUG to"
                    : "runs without BLKIN_DEBUG; with it, the lines would go to",
-            place.text,
-            place.is_lost ? "start it with its standard error in a file: 2>>FILE, or "
-                            "StandardError= in its unit"
-            : is_set      ? ""
+            output.text,
+            output.is_lost ? "start it with its standard error in a file: 2>>FILE, or "
+                             "StandardError= in its unit"
+            : is_set       ? ""
                      : "to see why something is not traced, start it with BLKIN_DEBUG=1 in its "
                        "environment");
 }
 
-/* ---- one that should have it ---- */
+/* ---- the process of --pid, which should have the library ---- */
 
 static bool has_variable(const struct process *process, char list[PROCESS_PATH_MAX])
 {
@@ -248,7 +251,7 @@ static bool is_secure(const struct process *process)
     "rights: ld.so ignores LD_PRELOAD then, and the program is not traced"
 #define MEND_SECURE "start its first process as one user: User= in the unit, or setpriv --reuid"
 
-/* Uses the path as the process sees it, which differs in a container. */
+/* Explains why the process has not loaded the library. */
 static void preload_explain(const struct process *process)
 {
     char list[PROCESS_PATH_MAX], path[64];
@@ -303,9 +306,10 @@ static void look_at_wanted(const struct preload_search *search)
         check_debug(process);
 }
 
-/* ---- all of them ---- */
+/* ---- all processes ---- */
 
-static bool is_told(const struct process *process, const char *key)
+/* Returns whether BLKIN_RUN of the process has the key. */
+static bool has_run_key(const struct process *process, const char *key)
 {
     char text[PRELOAD_CONFIG_MAX];
 
@@ -342,7 +346,7 @@ static void tell_of_filtered(const struct preload_search *search)
                    "processes with libblkin-preload.so and a seccomp filter, but without rings: "
                    "%u, such as process %d (%s)",
                    search->filtered.count, PROCESS_NAMED(process));
-    if (is_told(process, "seccomp=leave"))
+    if (has_run_key(process, "seccomp=leave"))
         saw(LEVEL_BAD, "program.filtered",
             "%s: not traced, as its seccomp=leave says so" MEND
             "start it with blkin run --seccomp=rings",
@@ -361,7 +365,7 @@ static void tell_of_filtered(const struct preload_search *search)
             who);
 }
 
-/* Notes untraced children of traced programs. */
+/* Reports untraced programs, whose LD_PRELOAD was ignored or removed. */
 static void tell_of_untraced(const struct preload_search *search)
 {
     if (search->secure.count)
@@ -415,7 +419,7 @@ static void preload_look_at(void *context, struct process *process)
     }
     if (process->library[0]) {
         preload_note(&search->traced, process);
-        if (process->is_filtered && !is_told(process, "seccomp=trace") &&
+        if (process->is_filtered && !has_run_key(process, "seccomp=trace") &&
             !has_mapped(process, RINGS_MEMORY))
             preload_note(&search->filtered, process);
     } else if (can_be_seen && !has_variable(process, list)) {

@@ -15,8 +15,8 @@
 
 #define PROVIDER_MAPPED "/libblkin-lttng.so"
 #define PROVIDER_FILE   "libblkin-lttng.so.1"
-#define LTTNG_THREAD \
-    "-ust" /* the end of the names of LTTng's threads, which a fork does not inherit */
+/* The end of the names of LTTng's threads, which a fork does not inherit. */
+#define LTTNG_THREAD "-ust"
 
 /* ---- registered programs --------------------------------------------------------------------- */
 
@@ -48,9 +48,9 @@ static int list_registered(struct facts *facts)
     return count < 0 ? count : (int)facts->registered_count;
 }
 
-/* ---- why one is not -------------------------------------------------------------------------- */
+/* ---- why a program is not registered --------------------------------------------------------- */
 
-/* Finds the home folder of the process, where its user's session daemon has its sockets. */
+/* Finds the home folder of the process, where the session daemon of its user has sockets. */
 static void home_of(pid_t pid, char *home, size_t size)
 {
     if (!process_variable(pid, "LTTNG_HOME", home, size) &&
@@ -77,7 +77,8 @@ static bool program_has_file(pid_t pid, const char *folder, const char *file)
     return access(path, F_OK) == 0;
 }
 
-/* Looks like libblkin: beside the library, then in ld.so's folders. */
+/* Returns whether libblkin in the process would find the provider. Searches as libblkin does:
+ * beside the library, then in ld.so's folders. */
 static bool has_provider(const struct process *process)
 {
     static const char *const folders[] = {"/usr/lib", "/usr/local/lib", LIBRARY_DIR};
@@ -97,12 +98,12 @@ static bool has_provider(const struct process *process)
 
 #define UNREGISTERED "process %d (%s) uses BlkKin, but is not registered: "
 
-/* Explains that the program looks for a session daemon elsewhere. */
+/* Reports a program that looks for a session daemon in another folder. Returns whether it does. */
 static bool explain_elsewhere(const struct doctor *doctor, const struct process *process)
 {
     char home[256];
 
-    if (doctor->facts->sessiond_user == 0 && process_is_elsewhere(process->pid, "/run/lttng")) {
+    if (doctor->facts->sessiond_user == 0 && process_has_other_folder(process->pid, "/run/lttng")) {
         saw(LEVEL_BAD, "program.namespace",
             UNREGISTERED "its /run/lttng is not that of lttng-sessiond: it is in a container" MEND
                          "mount the host's /run/lttng and /dev/shm into the container",
@@ -183,7 +184,7 @@ static void explain_with_provider(const struct doctor *doctor, const struct proc
             PROCESS_NAMED(process));
 }
 
-/* ---- its files of settings ------------------------------------------------------------------- */
+/* ---- a program's files of settings ----------------------------------------------------------- */
 
 ssize_t program_read_file(const struct process *process, const char *path, char *text, size_t size,
                           struct stat *status)
@@ -208,7 +209,7 @@ void program_tell_distrust(const char *id, const char *program, const char *path
         program, path, (unsigned)status->st_uid, (unsigned)(status->st_mode & 07777), path, path);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all programs ---------------------------------------------------------------------------- */
 
 struct program_search {
     const struct doctor *doctor;

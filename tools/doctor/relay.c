@@ -20,23 +20,24 @@ struct relay_address {
     char port[16];
 };
 
-/* Parses relayd = own, or HOST[:PORT]. */
-static bool find_place(const struct doctor *doctor, struct relay_address *place)
+/* Sets the address of the relay daemon. Returns whether the daemon is the service's own: relayd =
+ * own, not HOST[:PORT]. */
+static bool relay_address_of(const struct doctor *doctor, struct relay_address *relay)
 {
     const char *relayd = config_text(doctor->config, "relayd");
     const bool is_own = strcmp(relayd, "own") == 0;
     const char *colon = strrchr(relayd, ':');
 
     if (is_own) {
-        (void)snprintf(place->host, sizeof(place->host), "%s",
+        (void)snprintf(relay->host, sizeof(relay->host), "%s",
                        config_text(doctor->config, "relayd-address"));
-        (void)snprintf(place->port, sizeof(place->port), "%d",
+        (void)snprintf(relay->port, sizeof(relay->port), "%d",
                        (int)config_integer(doctor->config, "relayd-live-port"));
         return true;
     }
-    (void)snprintf(place->host, sizeof(place->host), "%.*s",
+    (void)snprintf(relay->host, sizeof(relay->host), "%.*s",
                    colon ? (int)(colon - relayd) : (int)strlen(relayd), relayd);
-    (void)snprintf(place->port, sizeof(place->port), "%s", colon ? colon + 1 : "5344");
+    (void)snprintf(relay->port, sizeof(relay->port), "%s", colon ? colon + 1 : "5344");
     return false;
 }
 
@@ -53,6 +54,8 @@ static bool is_loopback(const char *address)
 
 #define PORTS 6
 
+/* Adds the listening sockets with these ports to *count. Sets *exposed to a port that is not on
+ * loopback. path: /proc/net/tcp or tcp6 */
 static void look_at_table(const char *path, const unsigned ports[PORTS], unsigned *count,
                           unsigned *exposed)
 {
@@ -110,11 +113,11 @@ void check_relayd_address(const struct doctor *doctor)
 
 /* ---- the ports ------------------------------------------------------------------------------- */
 
-static bool connects(const struct relay_address *place, char *why, size_t size)
+static bool connects(const struct relay_address *relay, char *why, size_t size)
 {
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    const int code = getaddrinfo(place->host, place->port, &hints, &found);
+    const int code = getaddrinfo(relay->host, relay->port, &hints, &found);
     int fd = -1;
     bool is_there = false;
 
@@ -155,11 +158,11 @@ static void check_viewer(const struct doctor *doctor, int64_t viewers, const cha
         saw(LEVEL_OK, "relayd.viewer", "\"%s\" is being read", name);
 }
 
-static bool ask_for_sessions(const struct relay_address *place, struct listing *listing)
+static bool ask_for_sessions(const struct relay_address *relay, struct listing *listing)
 {
     char url[300];
 
-    (void)snprintf(url, sizeof(url), "net://%s:%s", place->host, place->port);
+    (void)snprintf(url, sizeof(url), "net://%s:%s", relay->host, relay->port);
     *listing = (struct listing){.count = 0};
     return listing_ask(url, listing);
 }
@@ -170,10 +173,10 @@ void check_relayd_session(const struct doctor *doctor)
     const char *name = doctor->facts->session_name;
     static struct listing listing;
     const struct listed_session *ours = NULL;
-    struct relay_address place;
+    struct relay_address relay;
 
-    (void)find_place(doctor, &place);
-    if (!doctor->facts->relayd_answers || !ask_for_sessions(&place, &listing))
+    (void)relay_address_of(doctor, &relay);
+    if (!doctor->facts->relayd_answers || !ask_for_sessions(&relay, &listing))
         return;
     for (int i = 0; i < listing.count; i++) {
         if (strcmp(listing.sessions[i].name, name) == 0)
@@ -192,11 +195,11 @@ void check_relayd_session(const struct doctor *doctor)
     check_viewer(doctor, ours->viewers, name);
 }
 
-static void check_answer(const struct doctor *doctor, const struct relay_address *place)
+static void check_answer(const struct doctor *doctor, const struct relay_address *relay)
 {
     static struct listing listing;
 
-    doctor->facts->relayd_answers = ask_for_sessions(place, &listing);
+    doctor->facts->relayd_answers = ask_for_sessions(relay, &listing);
     if (doctor->facts->relayd_answers)
         saw(LEVEL_OK, "relayd.answers", "the relay daemon answers; live sessions: %d",
             listing.count);
@@ -205,30 +208,30 @@ static void check_answer(const struct doctor *doctor, const struct relay_address
             "%s:%s accepts connections, but does not list live sessions" MEND
             "is that a relay daemon's port for viewers? relayd and relayd-live-port in "
             "blkin.conf",
-            place->host, place->port);
+            relay->host, relay->port);
 }
 
 static void look_at_relayd(const struct doctor *doctor)
 {
     const int64_t control = config_integer(doctor->config, "relayd-control-port");
-    struct relay_address place;
-    const bool is_own = find_place(doctor, &place);
+    struct relay_address relay;
+    const bool is_own = relay_address_of(doctor, &relay);
     char why[128];
 
-    if (!connects(&place, why, sizeof(why))) {
-        saw(LEVEL_BAD, "relayd.listens", "no relay daemon at %s:%s: %s" MEND "%s", place.host,
-            place.port, why,
+    if (!connects(&relay, why, sizeof(why))) {
+        saw(LEVEL_BAD, "relayd.listens", "no relay daemon at %s:%s: %s" MEND "%s", relay.host,
+            relay.port, why,
             is_own ? "systemctl restart blkin-live, which has its own"
                    : "start it there, or set relayd = own in blkin.conf");
         return;
     }
-    saw(LEVEL_OK, "relayd.listens", "a relay daemon listens at %s:%s", place.host, place.port);
+    saw(LEVEL_OK, "relayd.listens", "a relay daemon listens at %s:%s", relay.host, relay.port);
     if (is_own && doctor->facts->relayd_port && doctor->facts->relayd_port != (unsigned)control)
         saw(LEVEL_BAD, "relayd.port",
             "the session sends its data to port %u, but the relay daemon of blkin live has %d" MEND
             "lttng destroy %s; blkin live makes it again",
             doctor->facts->relayd_port, (int)control, doctor->facts->session_name);
-    check_answer(doctor, &place);
+    check_answer(doctor, &relay);
 }
 
 void check_relayd(const struct doctor *doctor)

@@ -36,7 +36,8 @@ struct found {
     char path[PATH_BYTES], text[SETTING_TEXT_MAX];
 };
 
-/* Returns whether this stands for a future process, as none runs: then only the file counts. */
+/* Returns whether the struct stands for a future process, because no program runs. Then only the
+ * file counts. */
 static bool is_of_future(const struct process *process)
 {
     return process->pid == getpid();
@@ -51,7 +52,8 @@ static const char *name_process(const struct process *process)
     return is_of_future(process) ? "a program that starts now" : text;
 }
 
-/* Reads the first line. Returns false with found->error set. */
+/* Reads the first line of the file. Returns false if the file has no rule: found->error is set if
+ * it is not readable. */
 static bool read_setting(const struct process *process, struct found *found)
 {
     const ssize_t length =
@@ -65,7 +67,9 @@ static bool read_setting(const struct process *process, struct found *found)
     return length >= 0 && !found->is_ignored;
 }
 
-static void find(const struct setting *setting, const struct process *process, struct found *found)
+/* Finds the rule of the process, in the file or in the environment. */
+static void find_setting(const struct setting *setting, const struct process *process,
+                         struct found *found)
 {
     *found = (struct found){.is_there = true, .origin = found->path};
     (void)snprintf(found->path, sizeof(found->path), "%s", setting->file);
@@ -155,7 +159,7 @@ static bool check_trust(struct setting_search *search, const struct process *pro
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
-/* Returns whether any part samples more than zero. "never" and "ratio=0" do not. */
+/* Returns whether a rule of the text samples traces. "never" and "ratio=0" sample none. */
 static bool samples_something(const char *text)
 {
     const char *ratio = text;
@@ -174,7 +178,7 @@ static void look_at_sampling(struct setting_search *search, const struct process
 {
     struct found found;
 
-    find(&sampling, process, &found);
+    find_setting(&sampling, process, &found);
     if (!check_trust(search, process, &found, "sampling.file") || !found.is_there ||
         (found.origin == sampling.variable && !found.text[0]) ||
         !check_text(search, process, &found, "sampling.text",
@@ -208,7 +212,7 @@ static void look_at_slow(struct setting_search *search, const struct process *pr
     struct found found;
     char full[600];
 
-    find(&slow, process, &found);
+    find_setting(&slow, process, &found);
     if (!check_trust(search, process, &found, "rules.file"))
         return;
     /* looks with the doctor's rights, as the process may not enter the folder */
@@ -243,7 +247,7 @@ static void look_at_rules(struct setting_search *search, const struct process *p
     struct found found;
 
     look_at_slow(search, process);
-    find(&sampling, process, &found);
+    find_setting(&sampling, process, &found);
     if (is_blank(found.text) ||
         (!strstr(found.text, "ratio=") && !strstr(found.text, "rate=") &&
          !strstr(found.text, "never")) ||

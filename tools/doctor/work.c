@@ -26,7 +26,7 @@ void check_work(const struct doctor *doctor)
 #include <stdlib.h>
 #include <string.h>
 
-/* The sum stays below the time limit of a group. */
+/* Time limits of requests. Their sum stays below the time limit of a group. */
 #define WORK_CHECK_MS 1500
 #define WORK_ASK_MS   1500
 #define WORK_READ_MS  1500
@@ -326,7 +326,7 @@ static void work_explain(const struct kafka *kafka, rd_kafka_resp_err_t code)
         config_origin(kafka->doctor->config, "input"));
 }
 
-static void look(struct kafka *kafka)
+static void check_brokers(struct kafka *kafka)
 {
     const rd_kafka_metadata_t *metadata = NULL;
     const rd_kafka_resp_err_t code =
@@ -365,7 +365,7 @@ void check_work(const struct doctor *doctor)
         saw(LEVEL_BAD, "work.settings",
             "%s" MEND "blkin config show --section=work shows where it is set", error.text);
     } else {
-        look(&kafka);
+        check_brokers(&kafka);
         rd_kafka_destroy(kafka.client);
     }
 }

@@ -33,10 +33,8 @@ struct graph_options {
 /* ---- the graph in a terminal ----------------------------------------------------------------- */
 
 /*
- * The service graph in a terminal: a tree of calls, then a table of the services.
- *
- * Each call is one line. A service whose calls are shown elsewhere has a mark, so a graph with many
- * paths or cycles has no more lines than calls.
+ * A tree of calls, then a table of the services. Each call is one line. A service whose calls are
+ * shown elsewhere has a mark, so a graph with many paths or cycles has no more lines than calls.
  */
 
 #define GRAPH_INDENT     3
@@ -50,7 +48,7 @@ struct drawing {
     size_t label;
     size_t levels;  /* indented levels: fewer if names need the room */
     bool *is_shown; /* for each service: its calls are shown */
-    bool *has_more; /* for each level of the tree: more calls follow */
+    bool *has_more; /* for each level of the tree: further calls follow */
 };
 
 static void put_cell(struct figure figure)
@@ -140,8 +138,8 @@ static size_t put_below(struct drawing *drawing, size_t from, size_t level)
     return again;
 }
 
-/* Begins with services without callers. For a cycle without a caller, begins with the service with
- * most spans. */
+/* Prints the trees of the services without callers. For a cycle without a caller, begins with the
+ * service with the most spans. */
 static void put_calls(struct drawing *drawing)
 {
     const struct landscape *landscape = drawing->landscape;

@@ -29,8 +29,8 @@ static int dot_run(FILE *input, FILE *output, int *status)
     return error;
 }
 
-/* Copies the picture. Leaves out titles, which are dot's internal names, and for a part of a page
- * the XML declaration. */
+/* Copies the picture. Leaves out titles, which are dot's internal names. If is_page, leaves out the
+ * XML declaration, too. Returns whether the file has a picture. */
 static bool svg_copy(FILE *from, FILE *to, bool is_page)
 {
     static const char tag[] = "<svg ";
@@ -226,7 +226,7 @@ static const char *entity_of(uint32_t code)
     }
 }
 
-/* Converts the first character. Returns the place of the next one. */
+/* Converts the first character. Returns the text after it. */
 static const char *markup_character(const char *text, char shown[16])
 {
     uint32_t code;

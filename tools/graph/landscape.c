@@ -65,8 +65,8 @@ static int by_spans(const void *a, const void *b)
     return order ? order : strcmp(left->name, right->name);
 }
 
-/* Merges the services from index `last` on into that one. */
-static bool unite_rest(struct landscape *landscape, size_t last)
+/* Merges the services after index `last` into the service at `last`. */
+static bool merge_services_from(struct landscape *landscape, size_t last)
 {
     struct landscape_service *rest = &landscape->services[last];
     bool is_done = true;
@@ -94,12 +94,12 @@ static bool sort_services(struct landscape *landscape, size_t limit)
     qsort(landscape->services, landscape->services_count, sizeof(*landscape->services), by_spans);
     for (size_t i = 0; i < landscape->services_count; i++)
         landscape->places[landscape->services[i].id] = (is_cut && i > limit ? limit : i) + 1;
-    return !is_cut || unite_rest(landscape, limit);
+    return !is_cut || merge_services_from(landscape, limit);
 }
 
 /* ---- calls */
 
-/* Returns the call, a new one if needed. Edges between services beyond the limit are one call. */
+/* Returns the call from one service to the other; a new call if needed. */
 static struct landscape_call *call_between(struct landscape *landscape, size_t from, size_t to)
 {
     struct landscape_call *call = landscape->calls;

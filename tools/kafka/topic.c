@@ -1,6 +1,6 @@
 /*
- * A topic of Kafka. The reader uses no consumer group: it has all partitions, and stores the
- * offsets itself.
+ * A topic of Kafka. The reader uses no consumer group: it reads all partitions, and its caller
+ * stores the offsets.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -124,9 +124,9 @@ void topic_take_answer(struct topic *topic, int limit_ms)
     int32_t count = topic->answer_partitions;
 
     (void)rd_kafka_poll(topic->consumer, 0);
+    /* an earlier problem says more than the error that no broker answers */
     if (code && !(topic_is_of_no_broker(code) && topic->problem.text[0]))
-        topic_set_problem(topic, code,
-                          rd_kafka_err2str(code)); /* if not, the problem has the reason already */
+        topic_set_problem(topic, code, rd_kafka_err2str(code));
     if (count > TOPIC_PARTITIONS_MAX) {
         say(BK1102, "%s: it has %d partitions, only the first %d are read", topic->url.shown,
             (int)count, TOPIC_PARTITIONS_MAX);
@@ -158,7 +158,7 @@ bool topic_is_at_end(const struct topic *topic)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* After such an error, librdkafka stops reading the partition, and refuses to seek in it. */
+/* Handles a gap in the log: librdkafka has stopped reading the partition, and refuses to seek. */
 static void topic_restart(struct topic *topic, int32_t partition)
 {
     topic->options.gap(topic->options.context, partition);

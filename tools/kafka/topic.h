@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_SERVICE_TOPIC_H
-#define BLKIN_TOOLS_SERVICE_TOPIC_H
+#ifndef BLKIN_TOOLS_KAFKA_TOPIC_H
+#define BLKIN_TOOLS_KAFKA_TOPIC_H
 
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "tools/base/say.h"
@@ -34,8 +34,8 @@ struct topic_options {
     const int64_t *offsets; /* the next offsets of TOPIC_PARTITIONS_MAX partitions; -1: unknown */
     /* Returns false to end topic_read(). */
     bool (*message)(void *context, const struct topic_message *message);
-    /* The broker has deleted the next messages of the partition. Reading continues with its first
-     * message. */
+    /* The broker has deleted the next messages of the partition. Reading continues with the first
+     * message that the partition still has. */
     void (*gap)(void *context, int32_t partition);
     void *context;
 };
@@ -49,7 +49,8 @@ void topic_close(struct topic *topic); /* NULL is allowed */
 /* Returns a descriptor that is readable when messages wait. */
 int topic_fd(const struct topic *topic);
 
-/* Reads for about 100 ms at most; *has_more: there is more now. Returns false if message() did. */
+/* Reads for about 100 ms at most. Sets *has_more if messages may still wait. Returns false if
+ * message() has returned false. */
 bool topic_read(struct topic *topic, bool *has_more);
 
 /*
@@ -58,9 +59,12 @@ bool topic_read(struct topic *topic, bool *has_more);
  */
 bool topic_read_all(struct topic *topic, int limit_ms, struct error *error);
 
-/* Ask for the partitions, and start to read new ones. The caller calls both functions first of
- * all, and again from time to time. topic_ask() may take limit_ms: any thread may call it, but
- * one at a time. Then the thread that calls all other functions calls topic_take_answer(). */
+/*
+ * Ask the brokers for the partitions, and start to read new partitions. The caller calls both
+ * functions before topic_read(), and again from time to time. topic_ask() may take limit_ms; any
+ * thread may call it, but one at a time. Then the thread of all other functions calls
+ * topic_take_answer().
+ */
 void topic_ask(struct topic *topic, int limit_ms);
 void topic_take_answer(struct topic *topic, int limit_ms);
 
@@ -70,7 +74,7 @@ int32_t topic_partitions(const struct topic *topic);
 /* Returns whether each partition was read to its end. */
 bool topic_is_at_end(const struct topic *topic);
 
-/* Returns the reason why no messages come; NULL: no problem. */
+/* Returns the reason why no messages arrive; NULL: no problem. */
 const char *topic_problem(const struct topic *topic);
 
 /* For rd_kafka_conf_set_log_cb(). Logs errors as warnings, as librdkafka recovers by itself. */

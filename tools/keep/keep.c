@@ -31,9 +31,9 @@ static const char usage[] =
 #define POLL_MS            5 /* the first pause; later ones double, up to POLL_MAX_MS */
 #define POLL_MAX_MS        100
 #define SLACK_MS           20000 /* the time to read the rings and to reach the other hosts */
-#define KEEP_REQUEST_BYTES 4000
-#define KEEP_NAME_MAX      200
-#define KEEP_ID_MAX        300
+#define KEEP_REQUEST_BYTES 4000  /* a control socket takes 4096 */
+#define KEEP_NAME_MAX      200   /* of a service's name */
+#define KEEP_ID_MAX        300   /* of the agent's id of a request */
 
 #define KEEP_IDS_MAX 100
 
@@ -51,7 +51,7 @@ struct keep_question {
 #define LINE_WIDTH      2000
 #define KEEP_SECOND_NS  1e9
 
-/* Returns the id without the leading zeros of a 64-bit id. */
+/* Returns an id of 32 digits without its first 16 digits if they are zeros. */
 static const char *short_id(const char *id)
 {
     return strlen(id) == 32 && strspn(id, "0") >= 16 ? id + 16 : id;
@@ -72,7 +72,7 @@ __attribute__((format(printf, 2, 3))) static void add_problem(json_t *problems, 
     free(text);
 }
 
-/* An id of 16 digits is the lower half of the trace id. */
+/* Compares trace ids. An id of 16 digits may be the lower half of an id of 32 digits. */
 static bool is_same_id(const char *one, const char *other)
 {
     one = short_id(one);
@@ -259,7 +259,7 @@ static void put_hosts(const struct keep_question *question, const json_t *hosts)
 }
 
 /*
- * Print the agent's answer to the request "kept ID":
+ * report_table() and report_json() print the agent's answer to the request "kept ID":
  *
  *   {"id", "done": bool, "traces": [{"id", "spans", "missing": n, "hosts": [...]}],
  *    "hosts": [{"host", "state": "answered|waiting|away", "spans", "held_from", "error"}]}
@@ -330,9 +330,9 @@ static const char *last_part(const char *text, size_t *length)
     return slash ? slash + 1 : text;
 }
 
-/* Converts a pasted id to 16 or 32 digits in lower case. Accepts up to 32 hexadecimal digits,
- * the address of a trace's page in Zipkin, a W3C traceparent, and B3 in one line. Returns false
- * for other texts, and for an id of zeros. */
+/* Converts a pasted id to 16 or 32 digits in lower case. Accepts up to 32 hexadecimal digits, the
+ * address of a trace's page in Zipkin, a W3C traceparent, and B3 in one line. Returns false for
+ * other texts, and for an id of zeros. */
 static bool pasted_id(const char *text, char id[33])
 {
     char part[128];
@@ -358,7 +358,7 @@ static bool read_last(const char *program, struct keep_question *question)
                 last);
         return false;
     }
-    /* the end of a request, which is one line, and a JSON text */
+    /* the name is the end of a request, which is one line, and a text in JSON */
     if (service && (!*service || strlen(service) >= KEEP_NAME_MAX || strchr(service, '\n') ||
                     !utf8_is_valid(text_of(service)))) {
         fprintf(stderr, "%s: --service: expected a service's name\n", program);

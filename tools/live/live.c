@@ -100,7 +100,8 @@ static char *page(void *context)
                  "Readers that died and were started again.", service->readers.killed);
     print_metric(&printer, "blkin_relayd_starts_total", "counter", "Starts of the relay daemon.",
                  service->relay.starts);
-    print_metric(&printer, "blkin_session_active", "gauge", "Is our session recording?",
+    print_metric(&printer, "blkin_session_active", "gauge",
+                 "1: the service's session records; 0: it does not.",
                  service->tracing.state == TRACING_ACTIVE);
     print_metric(&printer, "blkin_sessions_stalled_total", "counter",
                  "Sessions given up because they stood still.", service->tracing.names - 1);
@@ -177,7 +178,7 @@ static void tick(void *context)
     say_progress(service);
 }
 
-/* ---- callbacks of the parts ------------------------------------------------------------------ */
+/* ---- callbacks of relay daemon, session and readers ------------------------------------------ */
 
 static void relay_is_up(void *context)
 {
@@ -197,8 +198,8 @@ static void relay_is_down(void *context)
 
     if (!service->relay.options.is_own)
         say(BK2011,
-            "the relay daemon is gone, or does not answer: what programs record until it is "
-            "back is lost");
+            "the relay daemon is gone, or does not answer: events recorded until the daemon is "
+            "back are lost");
     readers_relay_down(&service->readers);
     tracing_relay_down(&service->tracing);
 }
@@ -211,8 +212,8 @@ static void relay_has_listed(void *context, const struct listing *listing)
     if (service->tracing.state == TRACING_ACTIVE && readers_has_attached_own(&service->readers))
         be_ready(service);
     if (!service->is_ending)
-        tracing_is_listed(&service->tracing,
-                          listing_has(listing, service->host.nodename, service->tracing.spec.name));
+        tracing_note_listed(&service->tracing, listing_has(listing, service->host.nodename,
+                                                           service->tracing.spec.name));
 }
 
 static void relay_has_failed(void *context, const struct error *error)
@@ -236,7 +237,7 @@ static void session_stands_still(void *context, const struct live_reader *reader
     struct live_service *service = context;
 
     if (strcmp(reader->session, service->tracing.spec.name) == 0 &&
-        service->relay.state == RELAY_UP && tracing_is_stalled(&service->tracing)) {
+        service->relay.state == RELAY_UP && tracing_replace_stalled(&service->tracing)) {
         readers_retire(&service->readers, reader->session);
         readers_add_own(&service->readers, service->host.nodename, service->tracing.spec.name);
     }
@@ -283,7 +284,7 @@ static void drain(void *context)
         return;
     }
     if (!is_read)
-        say(BK2013, "not all that was recorded could be read in time: the rest is lost");
+        say(BK2013, "not all recorded events could be read in time: the unread events are lost");
     service->is_draining = false;
     readers_end(&service->readers);
 }

@@ -1,9 +1,9 @@
 /*
  * Tells whether the received metadata of a trace (TSDL of CTF 1.8, as LTTng writes it) is complete.
  *
- * LTTng sends metadata in packets of 4 KiB that may end anywhere, and sends events after the first
- * packet that concerns them. For a cut block or a missing stream class, babeltrace2 fails. Without
- * any metadata, it crashes.
+ * LTTng sends metadata in packets of 4 KiB that may end anywhere. It sends events after the first
+ * packet that concerns them. At a cut block or a missing stream class, babeltrace2 fails. Without
+ * any metadata, babeltrace2 crashes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct metadata {
-    bool is_other;             /* no packets of TSDL, so nothing is known */
+    bool is_other;             /* the packets are not TSDL: the metadata counts as whole */
     uint64_t declared, wanted; /* a bit for each stream class: declared, and used by an event */
     unsigned depth;            /* open braces */
     enum { IN_CODE, IN_TEXT, IN_COMMENT, IN_LINE_COMMENT } place;
@@ -30,8 +30,8 @@ struct metadata {
 /* Adds whole packets, as the relay daemon sends them. The struct begins with zeros. */
 void metadata_add(struct metadata *metadata, const unsigned char *packets, size_t size);
 
-/* Returns whether the metadata ends between two blocks and declares at least one stream class and
- * that of each event. */
+/* Returns whether the metadata ends between two blocks, and declares at least one stream class and
+ * the stream class of each event. */
 bool metadata_is_whole(const struct metadata *metadata);
 
 /* Returns whether the stream class is declared. UINT64_MAX: an unknown class. */

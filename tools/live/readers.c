@@ -18,17 +18,18 @@
 #include <sys/wait.h>
 
 /* A restarted child that reads the same events may die again, for example of a corrupted packet.
- * SIGKILL usually comes from outside and does not count. */
+ * Each death in a row without progress adds points: few for SIGKILL, which usually comes from
+ * outside. Beyond AGAIN_MAX points, the next child skips the events. */
 #define AGAIN_KILLED           1
 #define AGAIN_FAILED           4
 #define AGAIN_MAX              12
 #define READERS_RESTART_MS     100 /* doubles with each failure */
 #define READERS_RESTART_MAX_MS 5000
 #define READERS_LOOK_MS        1000
-#define SILENT_NS \
-    INT64_C(180000000000) /* without an account, which a reader first writes at its start */
-#define STUCK_NS     INT64_C(5000000000)
-#define END_EXTRA_MS 3000 /* added to the limit for delivering the rest */
+/* The longest time without an account, which a reader first writes at its start. */
+#define SILENT_NS    INT64_C(180000000000)
+#define STUCK_NS     INT64_C(5000000000) /* the age of an account whose reader hangs */
+#define END_EXTRA_MS 3000                /* added to flush-timeout-ms */
 
 /* ---- the configuration ----------------------------------------------------------------------- */
 
@@ -86,9 +87,10 @@ static void readers_set_spool(const struct live_reader *reader, json_t *params)
                               json_sprintf("%s/live-%s", spool, reader->file_name));
 }
 
-/* Returns whether a reader starts at the session's first packet and skips settled events. It does
- * not if those packets kill readers, nor for older packets of a foreign relay daemon. */
-static bool readers_reads_on(const struct live_reader *reader)
+/* Returns whether the next child reads from the session's first packet, and skips settled events.
+ * False if these packets have killed children, and for the first child of a foreign relay daemon's
+ * session. Such a child reads only new events. */
+static bool readers_reads_old_events(const struct live_reader *reader)
 {
     return (reader->readers->options.is_own_relay || reader->from.time_ns) &&
            reader->again <= AGAIN_MAX;
@@ -115,7 +117,7 @@ static json_t *readers_order(const struct live_reader *reader)
     json_decref(own);
     return json_pack("{so, ss, ss, ss, sb, sb, sI, si}", "params", params, "relay",
                      options->live_url, "host", reader->host, "session", reader->session, "own",
-                     reader->is_own, "all", readers_reads_on(reader), "retry_us",
+                     reader->is_own, "all", readers_reads_old_events(reader), "retry_us",
                      (json_int_t)options->retry_us, "level", (int)options->level);
 }
 
@@ -156,7 +158,7 @@ static int readers_run(const void *bytes, size_t size)
 
 const struct job readers_job = {.name = "live-reader", .run = readers_run, .ends_cleanly = true};
 
-/* ---- starting and ending one ----------------------------------------------------------------- */
+/* ---- starting and ending a child ------------------------------------------------------------- */
 
 static void readers_set_state(struct live_reader *reader, enum reader_state state)
 {
@@ -201,8 +203,8 @@ static void readers_start(void *context)
     struct live_reader *reader = context;
 
     if (reader->starts == 0)
-        readers_find_what_was_before(reader);
-    if (!readers_reads_on(reader)) {
+        readers_find_earlier_run(reader);
+    if (!readers_reads_old_events(reader)) {
         reader->from = (struct trace_position){.time_ns = 0};
         reader->began_ns = wall_clock_ns();
     }
@@ -266,7 +268,7 @@ static void readers_renew_next(struct readers *readers)
     }
 }
 
-/* Logs a child's death, and how many spans are lost or come twice. */
+/* Logs a child's death, and how many spans are lost or sent twice. */
 static void readers_say_death(struct live_reader *reader, int status, uint64_t lost, uint64_t twice,
                               bool goes_on)
 {
@@ -276,7 +278,7 @@ static void readers_say_death(struct live_reader *reader, int status, uint64_t l
         (void)snprintf(how, sizeof(how), "was killed by signal %d", WTERMSIG(status));
     else
         (void)snprintf(how, sizeof(how), "has ended with status %d", WEXITSTATUS(status));
-    if (goes_on && readers_reads_on(reader))
+    if (goes_on && readers_reads_old_events(reader))
         (void)snprintf(what, sizeof(what),
                        "it is started again, and reads what it missed: at most %" PRIu64
                        " spans come twice",
@@ -322,7 +324,7 @@ static void readers_child_ended(void *context, int status)
     readers_read_last_account(reader);
     readers_note_progress(reader, status, was_ending);
     twice = readers_note_settled(reader);
-    lost = readers_close_account(reader, goes_on && readers_reads_on(reader));
+    lost = readers_close_account(reader, goes_on && readers_reads_old_events(reader));
     timer_clear(readers->loop, &reader->timer);
     output_lines_close(&reader->lines);
     reader->is_attached = false;
@@ -348,9 +350,9 @@ static void readers_child_ended(void *context, int status)
 /* ---- the sessions that the configuration follows ----------------------------------------------
  */
 
-#define RETIRE_MS 3000
+#define RETIRE_MS 3000 /* the delay between a stall and the end of the session's reader */
 
-/* Makes a short, safe file name. The relay daemon's names may come from any user. */
+/* Makes a short, safe file name. Any user may have chosen the relay daemon's names. */
 static void readers_set_file_name(struct live_reader *reader)
 {
     uint32_t hash = 2166136261; /* FNV-1a keeps names of different sessions apart */
@@ -490,7 +492,7 @@ void readers_retire(struct readers *readers, const char *session)
     }
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all readers ----------------------------------------------------------------------------- */
 
 static void readers_look_at(struct live_reader *reader)
 {
@@ -561,8 +563,8 @@ void readers_relay_down(struct readers *readers)
     readers->relay_is_up = false;
     for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
         reader->is_listed = false;
-        reader->from =
-            (struct trace_position){.time_ns = 0}; /* a new relay daemon has no older packets */
+        /* a new relay daemon has no older packets */
+        reader->from = (struct trace_position){.time_ns = 0};
         if (reader->state == READER_WAITING)
             timer_clear(readers->loop, &reader->timer);
     }

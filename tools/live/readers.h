@@ -21,7 +21,7 @@ extern const struct job readers_job; /* the job of each child */
 
 struct readers_options {
     char live_url[320]; /* net://HOST:PORT of the relay daemon */
-    bool is_own_relay;  /* this service starts it, so it has no sessions of earlier runs */
+    bool is_own_relay;  /* the service starts the daemon, which has no sessions of earlier runs */
     char folder[128];   /* the runtime folder */
     char follow[1024];  /* globs of HOST/SESSION, separated by commas */
     json_t *params;     /* the sink's parameters, owned by the struct */
@@ -51,9 +51,9 @@ struct live_reader {
     bool is_listed, was_listed; /* in the last listing, and in the one before */
     bool is_retired;            /* the session stalled: no restart */
     bool is_renewed;            /* restarts with new parameters */
-    unsigned again;             /* deaths in a row without progress: see AGAIN_MAX */
+    unsigned again;             /* points for deaths in a row without progress: see AGAIN_MAX */
     int64_t read_ns;            /* the latest trace time of all children */
-    int64_t began_ns;           /* the start of a child that skips older events; 0: it reads all */
+    int64_t began_ns;           /* the start of a child that skips older events; 0: none skips */
     struct trace_position from; /* the next child's start; 0: the session's begin */
     enum reader_state state;
     struct child child;
@@ -80,7 +80,7 @@ struct readers {
     struct readers_callbacks on;
     struct live_reader readers[READERS_MAX];
     struct counts gone;          /* sums of readers whose session is gone */
-    uint64_t killed, lost_spans; /* readers that died, and spans that waited there */
+    uint64_t killed, lost_spans; /* readers that died, and undelivered spans in them */
     unsigned starts;             /* starts with the current options */
     bool relay_is_up, is_ending, was_full;
     struct timer look;
@@ -108,7 +108,8 @@ void readers_retire(struct readers *readers, const char *session);
  * session's clock. A reader without events counts as done shortly after wall_ns. */
 bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns);
 
-/* Sends SIGINT to all readers, later SIGKILL to those that still run. Then calls all_ended(). */
+/* Sends SIGINT to all readers, and later SIGKILL to readers that still run. Then calls all_ended().
+ */
 void readers_end(struct readers *readers);
 
 struct counts readers_counts(struct readers *readers);
@@ -139,12 +140,12 @@ void readers_read_account(struct live_reader *reader);
 
 /* The service calls the next three functions for a child that has ended, in this order. */
 void readers_read_last_account(struct live_reader *reader);
-/* Sets the next child's start. Returns how many spans may come twice. */
+/* Sets the next child's start. Returns how many spans may be sent twice. */
 uint64_t readers_note_settled(struct live_reader *reader);
 /* Returns the number of spans that are lost with the child. */
 uint64_t readers_close_account(struct live_reader *reader, bool is_read_again);
 
-/* Reads the files of a reader of an earlier run of the service. */
-void readers_find_what_was_before(struct live_reader *reader);
+/* Reads and logs the account of the session's reader in an earlier run of the service. */
+void readers_find_earlier_run(struct live_reader *reader);
 
 #endif

@@ -87,8 +87,8 @@ uint64_t readers_close_account(struct live_reader *reader, bool is_read_again)
     return lost;
 }
 
-static void readers_say_what_was_before(const struct live_reader *reader,
-                                        const struct reader_account *account, uint64_t twice)
+static void readers_say_earlier_run(const struct live_reader *reader,
+                                    const struct reader_account *account, uint64_t twice)
 {
     const double seconds = (double)(wall_clock_ns() - account->events_ns) / 1e9;
     char what[160];
@@ -110,7 +110,7 @@ static void readers_say_what_was_before(const struct live_reader *reader,
         reader->session, account->pid, what);
 }
 
-void readers_find_what_was_before(struct live_reader *reader)
+void readers_find_earlier_run(struct live_reader *reader)
 {
     struct reader_account account;
     uint64_t twice = 0;
@@ -123,7 +123,7 @@ void readers_find_what_was_before(struct live_reader *reader)
         twice = readers_note_settled(reader);
         reader->now = (struct reader_account){.pid = 0};
     }
-    readers_say_what_was_before(reader, &account, twice);
+    readers_say_earlier_run(reader, &account, twice);
 }
 
 /* Returns the sum of the running child and its predecessors. */

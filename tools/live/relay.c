@@ -22,13 +22,13 @@
 #include <unistd.h>
 
 #define LISTENS_MS           50   /* the period of checks whether the own daemon listens */
-#define STARTED_MS           5000 /* the limit for that */
-#define LIST_MS              1000
-#define LIST_SOON_MS         250 /* if there is no session, after a failure, or if is_urgent */
-#define LIST_LIMIT_MS        3000
-#define RELAY_RESTART_MS     250 /* doubles with each failure */
+#define STARTED_MS           5000 /* the limit until the own daemon listens */
+#define LIST_MS              1000 /* the period of listings */
+#define LIST_SOON_MS         250 /* the same if there is no session, after a failure, or if is_urgent */
+#define LIST_LIMIT_MS        3000 /* the limit for a listing */
+#define RELAY_RESTART_MS     250  /* doubles with each failure */
 #define RELAY_RESTART_MAX_MS 30000
-#define END_MS               5000
+#define END_MS               5000 /* after SIGTERM; then the daemon gets SIGKILL */
 
 static void relay_start(void *context);
 
@@ -174,7 +174,8 @@ void relay_sweep_all(const char *folder)
     globfree(&found);
 }
 
-/* A live session uses the latest of its folders, even if nothing in it has changed for long. */
+/* Returns whether the folder has changed lately, is a link, or is the latest folder of a live
+ * session. */
 static bool is_in_use(const struct sweep *sweep, const glob_t *found, size_t i)
 {
     const char *path = found->gl_pathv[i];
@@ -228,7 +229,7 @@ void relay_sweep(struct sweep *sweep, struct loop *loop, const char *folder,
     (void)thread_job_start(loop, &sweep->job);
 }
 
-/* ---- our own: may it be started? ------------------------------------------------------------- */
+/* ---- the own daemon: its ports --------------------------------------------------------------- */
 
 static struct sockaddr_in relay_address(const struct relay_options *options, int port)
 {
@@ -277,7 +278,7 @@ static bool check_ports(const struct relay_options *options, struct error *error
     return true;
 }
 
-/* ---- our own: running ------------------------------------------------------------------------ */
+/* ---- the own daemon: start and end ----------------------------------------------------------- */
 
 static int relay_run(const void *order, size_t size)
 {
@@ -299,8 +300,9 @@ static int relay_run(const void *order, size_t size)
 
 const struct job relay_job = {.name = "live-relayd", .run = relay_run};
 
-/* Connects to a port of this host, so the answer comes at once. */
-static bool listens(const struct relay_options *options, int port)
+/* Returns whether the daemon listens on the port. The port is on this host, so connect(2) returns
+ * at once. */
+static bool is_listening(const struct relay_options *options, int port)
 {
     const struct timeval limit = {0, 20000};
     const struct sockaddr_in address = relay_address(options, port);
@@ -351,8 +353,8 @@ static void look_whether_it_listens(void *context)
     struct relay *relay = context;
     const struct relay_options *options = &relay->options;
 
-    if (listens(options, options->live_port) && listens(options, options->control_port) &&
-        listens(options, options->data_port)) {
+    if (is_listening(options, options->live_port) && is_listening(options, options->control_port) &&
+        is_listening(options, options->data_port)) {
         relay_come_up(relay);
         relay_list_in(relay, 0);
     } else if (clock_ms() - relay->started_ms > STARTED_MS) {
@@ -423,7 +425,7 @@ static void relay_start(void *context)
     timer_set(relay->loop, &relay->timer, 10);
 }
 
-/* ---- its sessions ---------------------------------------------------------------------------- */
+/* ---- the daemon's sessions ------------------------------------------------------------------- */
 
 static void on_listed(void *context, const void *result)
 {

@@ -27,7 +27,7 @@ struct relay_options {
 bool relay_read_options(const struct config *config, struct relay_options *options,
                         struct error *error);
 
-/* Returns options with an address to connect to, in place of one that stands for all addresses. */
+/* Returns options with an address to connect to: 127.0.0.1 in place of 0.0.0.0. */
 struct relay_options relay_reached(const struct relay_options *options);
 
 /* The relay daemon came up, went down, or listed its sessions. */
@@ -35,8 +35,8 @@ struct relay_callbacks {
     void (*up)(void *context);
     void (*down)(void *context);
     void (*listed)(void *context, const struct listing *listing);
-    void (*failed)(void *context,
-                   const struct error *error); /* the own daemon cannot be started at all */
+    /* the own daemon cannot be started at all */
+    void (*failed)(void *context, const struct error *error);
     void *context;
 };
 
@@ -86,8 +86,8 @@ struct sweep {
 /* Deletes all sessions and the empty folders of hosts. No relay daemon may run. */
 void relay_sweep_all(const char *folder);
 
-/* Deletes old folders of sessions that are not in the listing, unless the last call still does so.
- * The sweep and the folder must live as long. */
+/* Starts a thread that deletes old folders of sessions that are not in the listing. Does nothing
+ * while an earlier thread runs. The sweep and the text of the folder must live as long. */
 void relay_sweep(struct sweep *sweep, struct loop *loop, const char *folder,
                  const struct listing *live);
 

@@ -53,7 +53,7 @@ bool tracing_read_spec(const struct config *config, const char *relay_url,
 /* ---- the session daemon ---------------------------------------------------------------------- */
 
 /* Returns the fingerprint of the sockets that liblttng-ctl may choose. Each session daemon creates
- * new ones. */
+ * new sockets. */
 static uint64_t daemon_fingerprint(void)
 {
     const char *home = getenv("LTTNG_HOME");
@@ -344,7 +344,7 @@ void tracing_relay_down(struct tracing *tracing)
     tracing_set_state(tracing, TRACING_NOT_YET);
 }
 
-void tracing_is_listed(struct tracing *tracing, bool is_listed)
+void tracing_note_listed(struct tracing *tracing, bool is_listed)
 {
     const int64_t now_ms = clock_ms();
 
@@ -389,7 +389,7 @@ static void destroy_stalled(struct tracing *tracing)
                    sizeof(tracing->destroy_name), TRACING_LIMIT_MS);
 }
 
-bool tracing_is_stalled(struct tracing *tracing)
+bool tracing_replace_stalled(struct tracing *tracing)
 {
     if (tracing->state != TRACING_ACTIVE || tracing->is_busy ||
         (tracing->renamed_ms && clock_ms() - tracing->renamed_ms < STALL_PERIOD_MS))

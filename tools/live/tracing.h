@@ -38,7 +38,7 @@ struct tracing {
     enum tracing_state state;
     int64_t since_ns;
     bool relay_is_up, is_dead, was_created;
-    bool was_tried; /* for readiness; read-only for the caller */
+    bool was_tried; /* the first attempt to create the session is over; read-only for the caller */
     unsigned makings, names, failures;
     int64_t unlisted_since_ms; /* 0: the relay daemon lists the session */
     uint64_t discarded_events, lost_packets;
@@ -71,11 +71,11 @@ void tracing_relay_up(struct tracing *tracing);
 void tracing_relay_down(struct tracing *tracing);
 
 /* Takes the relay daemon's answer. A session that stays unlisted is dead. */
-void tracing_is_listed(struct tracing *tracing, bool is_listed);
+void tracing_note_listed(struct tracing *tracing, bool is_listed);
 
-/* The session's stream has stalled: continues in a new session of another name, at most every 30 s.
- * Returns whether it does so now. */
-bool tracing_is_stalled(struct tracing *tracing);
+/* Handles a stall of the session's stream: records in a new session of another name, at most once
+ * in 30 s. Returns whether it has begun a new session now. */
+bool tracing_replace_stalled(struct tracing *tracing);
 
 /* Returns the time of the session's clock, which ignores changes of the wall clock. */
 int64_t tracing_now_ns(const struct tracing *tracing);

@@ -223,8 +223,8 @@ static void viewer_limit_minor(unsigned char *version)
         memcpy(version + 12, &minor, sizeof(minor));
 }
 
-/* Announces version 2.4, as later versions have longer replies. Both sides use the older version of
- * the two; LTTng 2.16 replies with its own. */
+/* Announces version 2.4, as later versions have longer replies. Both sides use the older of their
+ * two versions; LTTng 2.16 replies with its own version. */
 static bool viewer_connect(const struct viewer *viewer, unsigned char *request, size_t size)
 {
     unsigned char reply[20];

@@ -2,9 +2,9 @@
  * A filter between a reader (babeltrace2's live source) and the relay daemon's port for viewers.
  *
  * babeltrace2 fails when a new stream begins before the time of events that babeltrace2 has already
- * delivered. The streams of a second user do: the relay daemon announces them late, with a packet
- * of another stream. The filter delays each time, asks the relay daemon for new streams, and
- * announces them to babeltrace2 before it passes any later time.
+ * delivered. The streams of a second user begin so: the relay daemon announces them late, with a
+ * packet of another stream. The filter delays each packet, and asks the relay daemon for new
+ * streams. It announces the streams to babeltrace2 before it passes a packet with a later time.
  *
  * The filter is a thread of the reader and has one connection.
  *

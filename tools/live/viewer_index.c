@@ -5,16 +5,17 @@
 #include "viewer_parts.h"
 
 #define METADATA_MAX ((size_t)64 << 20) /* bytes that babeltrace2 has not requested yet */
-/* The longest wait for the rest of cut metadata. After that, babeltrace2 gets the part. */
+/* The longest wait for the missing end of cut metadata. After that, babeltrace2 gets the cut text.
+ */
 #define METADATA_NS (INT64_C(10) * 1000000000)
 
-/* The delay of times. LTTng announces a new stream sooner than that after the begin of its first
- * packet. */
+/* The delay of packets and beacons. LTTng announces a new stream within a shorter time after the
+ * begin of the stream's first packet. */
 #define HOLD_NS (INT64_C(500) * 1000000)
 
 #define NO_PLACE (UINT64_C(1) << 62) /* the offset of a packet made by the filter */
 
-/* ---- metadata: taken from the relay daemon, and given out when it is whole ------------------- */
+/* ---- metadata: babeltrace2 gets it when it is whole ------------------------------------------ */
 
 enum text_key { BY_STREAM, BY_TRACE };
 
@@ -126,7 +127,7 @@ static int64_t viewer_minus(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-/* Returns when babeltrace2 may see the time: HOLD_NS later by this host's clock, at the earliest.
+/* Returns the time of this host's clock at which babeltrace2 may get a packet that ends at `time`.
  */
 static int64_t viewer_due_ns(struct viewer *viewer, uint64_t time, int64_t now)
 {
@@ -202,7 +203,7 @@ static bool viewer_hold(const struct viewer *viewer, struct stream *stream,
     return write_all(viewer->reader, &later, sizeof(later));
 }
 
-/* Returns whether the packet ends before from_ns. */
+/* Returns whether the reply is a packet that ends before from_ns. */
 static bool viewer_is_before(const struct viewer *viewer, const struct stream *stream,
                              const struct index_reply *reply)
 {
@@ -213,8 +214,8 @@ static bool viewer_is_before(const struct viewer *viewer, const struct stream *s
            viewer_minus((int64_t)(be64toh(reply->end) + text->all.offset), viewer->from_ns) < 0;
 }
 
-/* Requests the index of the next packet that ends after from_ns. Returns false if the connection is
- * gone. */
+/* Requests the index of the next packet that does not end before from_ns. Returns false if the
+ * connection is gone. */
 static bool viewer_take_index(const struct viewer *viewer, struct stream *stream,
                               const unsigned char *request, size_t size, struct index_reply *reply)
 {
@@ -275,9 +276,8 @@ bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size
         reply.flags |= htobe32(FLAG_NEW_STREAM);
     }
     text = viewer_find_text(viewer, BY_TRACE, stream->trace);
-    if (text &&
-        text->bytes
-            .length) /* the filter has requested it, so the relay daemon does not set the flag */
+    /* the filter has requested the metadata, so the relay daemon does not set the flag */
+    if (text && text->bytes.length)
         reply.flags |= htobe32(FLAG_NEW_METADATA);
     if (be32toh(reply.status) == STATUS_OK)
         stream->packet_at = be64toh(reply.offset);

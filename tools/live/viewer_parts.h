@@ -44,10 +44,10 @@ struct stream {
     uint64_t id, trace, packet_at;
     size_t header_bytes; /* 0: not from LTTng-UST */
     bool is_held, has_header;
-    bool is_described; /* the metadata declares this class: */
+    bool is_described; /* the metadata declares the class class_id */
     uint64_t class_id;
     uint32_t flags;     /* of skipped packets */
-    uint64_t asks_seen; /* the text's asks at the last check */
+    uint64_t asks_seen; /* viewer_text.asks of the trace at the last check */
     struct index_reply held;
     int64_t undescribed_ns;                    /* the begin of a wait for metadata; 0: none */
     unsigned char header[VIEWER_HEADER_BYTES]; /* of the last packet */
@@ -74,7 +74,7 @@ struct viewer {
     bool is_from_beginning, has_offset;
     int64_t from_ns;   /* skips packets that end before */
     bool has_flags;    /* babeltrace2 2.1 and later reads the flag in a beacon, too */
-    int64_t offset_ns; /* the least distance of the trace's clock behind this host's */
+    int64_t offset_ns; /* the smallest lag of the trace's clock behind this host's */
     int64_t asked_ns;  /* babeltrace2 knows all streams up to this time */
     struct session sessions[SESSIONS_MAX];
     size_t session_count, stream_count, text_count;

@@ -195,7 +195,8 @@ static int session_enable_events(const struct session_spec *spec, struct lttng_h
     return 0;
 }
 
-/* Accepts parts that exist already, as the creation of the session may have been interrupted. */
+/* Adds channel, contexts and events, and starts the session. Accepts those that exist already, as
+ * the creation of the session may have been interrupted. */
 static bool session_equip(const struct session_spec *spec, struct lttng_handle *handle,
                           struct error *error)
 {
@@ -243,8 +244,8 @@ static enum session_result session_make(const struct session_spec *spec,
     }
     if (session_equip(spec, handle, error))
         return SESSION_CREATED;
-    (void)lttng_destroy_session_no_wait(
-        spec->name); /* else the next call would adopt an incomplete session */
+    /* if not destroyed, the next call would adopt an incomplete session */
+    (void)lttng_destroy_session_no_wait(spec->name);
     return SESSION_FAILED;
 }
 
@@ -322,7 +323,7 @@ bool session_look(const char *name, struct session_state *state, struct error *e
     if (there != NULL) {
         state->is_there = true;
         state->is_active = there->enabled != 0;
-        handle = session_open_domain(name, LTTNG_BUFFER_PER_UID); /* any domain will do */
+        handle = session_open_domain(name, LTTNG_BUFFER_PER_UID); /* the buffer type is ignored */
         if (handle != NULL) {
             session_add_losses(handle, state);
             lttng_destroy_handle(handle);

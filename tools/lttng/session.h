@@ -35,10 +35,10 @@ enum session_result {
 
 struct session_answer {
     enum session_result result;
-    struct error error; /* unset for the first two results */
+    struct error error; /* "" for SESSION_CREATED and SESSION_ADOPTED */
 };
 
-/* with_host: adds the samples of the host (blkin:metric). */
+/* Sets spec->events. with_host: adds blkin:metric, the samples of the host. */
 void session_set_events(struct session_spec *spec, const char *events, bool with_host);
 
 /*
@@ -62,7 +62,7 @@ bool session_look(const char *name, struct session_state *state, struct error *e
 /* Stops the session, and does not wait until the data in the buffers is written. */
 bool session_stop(const char *name, struct error *error);
 
-/* Destroys the session, and does not wait for the end of that. */
+/* Asks the daemon to destroy the session, and does not wait until the session is gone. */
 bool session_destroy(const char *name, struct error *error);
 
 #endif

@@ -46,7 +46,7 @@ bool worker_is_there(const struct merged_worker *worker, int64_t now_ns)
     return now_ns - worker->heard_ns < WORKER_AWAY_NS;
 }
 
-static void forget(struct merged *merged, size_t i)
+static void worker_forget(struct merged *merged, size_t i)
 {
     work_counts_add(&merged->forgotten, &merged->workers[i].counts);
     merged->workers[i] = merged->workers[--merged->worker_count];
@@ -60,7 +60,7 @@ static void worker_make_room(struct merged *merged, int64_t now_ns)
 
     for (size_t i = merged->worker_count; i-- > 0;) {
         if (now_ns - merged->workers[i].heard_ns > WORKER_FORGET_NS)
-            forget(merged, i);
+            worker_forget(merged, i);
     }
     if (merged->worker_count < WORKERS_MAX)
         return;
@@ -68,7 +68,7 @@ static void worker_make_room(struct merged *merged, int64_t now_ns)
         if (merged->workers[i].heard_ns < merged->workers[oldest].heard_ns)
             oldest = i;
     }
-    forget(merged, oldest);
+    worker_forget(merged, oldest);
 }
 
 static struct merged_worker *find_worker(struct merged *merged, const char *instance,
@@ -89,8 +89,7 @@ static struct merged_worker *find_worker(struct merged *merged, const char *inst
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Extends the period. */
-static void merged_widen(struct merged *merged, int64_t from_ns, int64_t to_ns)
+static void merged_extend_period(struct merged *merged, int64_t from_ns, int64_t to_ns)
 {
     if (merged->from_ns == 0 || from_ns < merged->from_ns)
         merged->from_ns = from_ns;
@@ -372,8 +371,8 @@ static bool add_workers(struct merged *merged, const json_t *document, struct er
     for (size_t i = 0; i < json_array_size(array); i++) {
         if (!add_worker(merged, json_array_get(array, i)))
             return error_set(
-                error, "\"workers\", the one at %zu: expected one as `blkin work --root` writes it",
-                i);
+                error,
+                "\"workers\", element %zu: expected an element as `blkin work --root` writes", i);
     }
     return true;
 }
@@ -396,7 +395,7 @@ bool merged_add_document(struct merged *merged, const json_t *document, struct e
     if (!check_head(document, error))
         return false;
     if (from_ns && to_ns >= from_ns)
-        merged_widen(merged, from_ns, to_ns);
+        merged_extend_period(merged, from_ns, to_ns);
     forgotten = read_counts(json_object_get(document, "forgotten"));
     work_counts_add(&merged->forgotten, &forgotten);
     merged->messages += statistics_count_at(document, "messages");
@@ -423,8 +422,8 @@ static bool deltas_add(struct merged *merged, const json_t *json, int64_t log_ns
     if (worker)
         merged_add_worker(merged, json_string_value(json_object_get(worker, "instance")), &counts,
                           log_ns);
-    merged_widen(merged, log_ns - (period_ns > 0 && period_ns < PERIOD_MAX_NS ? period_ns : 0),
-                 log_ns);
+    merged_extend_period(
+        merged, log_ns - (period_ns > 0 && period_ns < PERIOD_MAX_NS ? period_ns : 0), log_ns);
     return statistics_read(merged->statistics, merged->names, json, STATISTICS_ADD, error);
 }
 

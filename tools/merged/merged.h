@@ -28,8 +28,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_WORK_MERGED_H
-#define BLKIN_TOOLS_WORK_MERGED_H
+#ifndef BLKIN_TOOLS_MERGED_H
+#define BLKIN_TOOLS_MERGED_H
 
 #include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/base/printer.h"
@@ -87,7 +87,8 @@ void work_counts_add(struct work_counts *counts, const struct work_counts *delta
 struct work_counts work_counts_since(const struct work_counts *now,
                                      const struct work_counts *before);
 
-/* A silent worker counts as away after the first time, and is forgotten after the second. */
+/* A worker without messages counts as away after WORKER_AWAY_NS, and is forgotten after
+ * WORKER_FORGET_NS. */
 #define WORKER_AWAY_NS   (10 * INT64_C(1000000000))
 #define WORKER_FORGET_NS (3600 * INT64_C(1000000000))
 #define WORKERS_MAX      1024
@@ -124,8 +125,8 @@ struct deltas_head {
 /* Takes one message, whose bytes the caller owns. Returns false to stop. */
 typedef bool deltas_emit_fn(void *context, const char *data, size_t length);
 
-/* Calls emit for each message of this period, at least once. Returns false when out of memory, or
- * if emit does. */
+/* Calls emit() for each message of this period, at least once. Returns false when out of memory, or
+ * if emit() has returned false. */
 bool deltas_write(const struct deltas_head *head, const struct statistics *statistics,
                   deltas_emit_fn *emit, void *context);
 
@@ -134,7 +135,7 @@ bool deltas_write(const struct deltas_head *head, const struct statistics *stati
 bool merged_add_message(struct merged *merged, const char *data, size_t length, int64_t log_ns,
                         struct error *error);
 
-/* Adds the counters of a worker. */
+/* Adds the counters of a worker. heard_ns: the log's time of the worker's message. */
 void merged_add_worker(struct merged *merged, const char *instance,
                        const struct work_counts *counts, int64_t heard_ns);
 
@@ -154,6 +155,7 @@ void work_counter_print_head(struct printer *page, const struct work_counter *co
 void work_counter_print(struct printer *page, const struct work_counter *counter,
                         const char *instance, const struct work_counts *counts);
 
+/* Returns whether the JSON is such a document, by its member "blkin". */
 bool merged_is_document(const json_t *json);
 
 /* Adds a document, which may be any JSON. Returns false with error set. */

@@ -82,7 +82,8 @@ static void print_count(struct printer *page, const char *name, const char *show
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The first rows have a series each, and keep it. All other rows share one, which never falls. */
+/* Each of the first rows has a series of its own for ever. All other rows share one series, so no
+ * series ever falls. */
 struct shown {
     const struct statistics_row **rows;
     char **labels;
@@ -178,10 +179,10 @@ static void print_edges(struct printer *page, const struct merged *merged, size_
     struct shown shown;
 
     page->has_failed |= !shown_open(&shown, merged, STATISTICS_EDGES, most);
-    print_metric_head(page, total, "counter", "Calls of one service by another one.");
+    print_metric_head(page, total, "counter", "Calls between two services.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
         print_count(page, total, shown.labels[i], "", shown.rows[i]->calls);
-    print_metric_head(page, failed, "counter", "Of these, calls that failed.");
+    print_metric_head(page, failed, "counter", "Calls between two services that failed.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
         print_count(page, failed, shown.labels[i], "", shown.rows[i]->errors);
     print_metric_head(page, seconds, "histogram", "How long the called service took, in seconds.");
@@ -238,7 +239,8 @@ static void print_workers(struct printer *page, const struct merged *merged, int
 
     for (size_t i = 0; i < merged->worker_count; i++)
         there += worker_is_there(&merged->workers[i], now_ns);
-    print_metric_head(page, "blkin_work_workers", "gauge", "Workers whose deltas came just now.");
+    print_metric_head(page, "blkin_work_workers", "gauge",
+                      "Workers that have sent deltas in the last 10 s.");
     print(page, "blkin_work_workers %zu\n", there);
     for (size_t i = 0; i < work_counters_count; i++)
         print_counter(page, merged, &work_counters[i], now_ns);
@@ -254,22 +256,22 @@ static void print_root(struct printer *page, const struct merged *merged, size_t
     } figures[] = {
         {"blkin_work_root_messages_total", "counter", "Messages of deltas that were read.",
          (double)merged->messages},
-        {"blkin_work_root_refused_total", "counter", "Of these, messages that are not deltas.",
+        {"blkin_work_root_refused_total", "counter", "Messages that were read and are not deltas.",
          (double)merged->refused},
         {"blkin_work_root_gaps_total", "counter",
-         "Times that the topic lost messages before they were read.", (double)merged->gaps},
+         "How often the topic lost messages before the root read them.", (double)merged->gaps},
         {"blkin_work_root_rows", "gauge",
          "Services and names that are counted separately, 4096 at most.", (double)rows},
         {"blkin_work_root_edges", "gauge",
          "Pairs of services that are counted separately, 4096 at most.", (double)edges},
         {"blkin_work_root_rows_without_series", "gauge",
-         "Of these rows, those that are in (other) here: page-series.",
+         "Rows that are in (other) on this page, because of page-series.",
          (double)without_series(rows, rows_with_series(series))},
         {"blkin_work_root_edges_without_series", "gauge",
-         "Of these edges, those that are in (other) here: page-series.",
+         "Edges that are in (other) on this page, because of page-series.",
          (double)without_series(edges, edges_with_series(series))},
         {"blkin_work_root_time_seconds", "gauge",
-         "Up to when deltas were read, since 1970; 0 before the first one.",
+         "Time of the last delta that was read, since 1970; 0: none was read.",
          (double)merged->to_ns / 1e9},
     };
 

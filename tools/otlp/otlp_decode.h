@@ -74,7 +74,7 @@ bool otlp_attribute_text(struct text message, enum otlp_field tag, struct text k
                          size_t size);
 
 /*
- * Returns whether a collector accepts the bytes of another tracer's span. A collector refuses a
+ * Returns true if a collector accepts the bytes of another tracer's span. A collector refuses a
  * whole request because of one unsound span. In a sound span, the fields that OpenTelemetry defines
  * have the defined types, texts are UTF-8, and ids have their lengths. Attributes have keys, and
  * values are not nested deeply. Unknown fields may be anything.

@@ -82,7 +82,7 @@ static void otlp_line_put_double(struct otlp_line *line, double real, unsigned d
     otlp_line_put_string(line, number);
 }
 
-/* Writes an array; with_keys: attributes, which are fields of this tag. */
+/* Writes an array or, with_keys, an object of attributes. tag: of the elements or attributes. */
 static void otlp_value_put_members(struct otlp_line *line, struct text message, enum otlp_field tag,
                                    bool with_keys, unsigned depth)
 {

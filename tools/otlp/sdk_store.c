@@ -14,8 +14,8 @@ struct stored_origin {
     struct stored_origin *resource; /* NULL: this is a resource */
     uint64_t number;             /* unique among all resources and scopes that were ever stored */
     uint64_t uses;               /* by spans; of a resource: by scopes */
-    struct text message, schema; /* in bytes */
-    struct text service;         /* of a resource; in bytes, too */
+    struct text message, schema; /* point into `bytes` */
+    struct text service;         /* of a resource; points into `bytes`, too */
     char bytes[];
 };
 

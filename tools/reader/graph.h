@@ -33,7 +33,7 @@ enum graph_status {
 
 /*
  * Runs until the session ends, or until SIGINT or SIGTERM. One signal is enough, even if the relay
- * daemon hangs. Searches the plugin in $BABELTRACE_PLUGIN_PATH, then in the installed folder.
+ * daemon hangs. Searches for the plugin in $BABELTRACE_PLUGIN_PATH, then in the installed folder.
  */
 enum graph_status graph_run(const struct graph_spec *spec);
 
@@ -46,7 +46,7 @@ const bt_plugin *graph_blkin(void);
 
 /* ---- common parts of the services' children that run the sink -------------------------------- */
 
-/* Returns the parameters of a child's sink: those of the configuration, except those that the
+/* Returns the parameters for a child's sink: the configured ones, except the parameters that the
  * service handles itself. NULL: out of memory. */
 json_t *reader_params(const struct config *config);
 
@@ -72,7 +72,7 @@ struct listing {
 /* Fills an empty listing. url: net://HOST:PORT. Returns false if the daemon does not answer. */
 bool listing_ask(const char *url, struct listing *listing);
 
-/* The job listing_ask(). order: the url; result: a struct listing. */
+/* A task that calls listing_ask(). Its order is the url, its result a struct listing. */
 extern const struct job listing_job;
 
 /* Returns true if the listing has the session, or has_more. */

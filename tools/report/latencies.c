@@ -1,4 +1,4 @@
-/* The durations of operations: histograms over one logarithmic axis of time.
+/* The durations of operations: histograms with one common logarithmic axis of time.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_MAX 9
+/* Lengths are in pixels of the SVG's viewBox. */
+#define SHOWN_MAX 9 /* histograms of operations */
 #define WIDTH     320
-#define HEIGHT    96 /* the height of the bars */
-#define AXIS      20
+#define HEIGHT    96 /* of the bars */
+#define AXIS      20 /* the height of the axis with its texts */
+#define TEXT_GAP  44 /* the least distance of two texts at the axis */
+#define TEXT_HALF 16 /* half of the width of a text */
 #define BARS_MIN  24
 #define BARS_MAX  72
 #define SCALE_MAX 2 /* four bars for each doubling of the time */
@@ -35,7 +38,7 @@ static void note_range(const struct histogram *histogram, int scale, int32_t *lo
     }
 }
 
-/* Makes the finest axis that fits. */
+/* Returns the finest axis with at most BARS_MAX bars. */
 static struct axis make_axis(const struct report_page *page, const struct operation *rows,
                              size_t count)
 {
@@ -69,7 +72,7 @@ static void put_ticks(FILE *file, const struct axis *axis)
         static const int figures[] = {1, 10, 100};
         const double place = power * log2(10) * exp2(axis->scale) - axis->first;
         const double x = place * WIDTH / axis->count;
-        const bool has_text = x - last > 44 && x > 16 && x < WIDTH - 16;
+        const bool has_text = x - last > TEXT_GAP && x > TEXT_HALF && x < WIDTH - TEXT_HALF;
 
         if (x < 0 || x > WIDTH)
             continue;
@@ -220,8 +223,9 @@ bool put_latencies(const struct report_page *page)
     }
     axis = make_axis(page, rows, shown);
     fputs("<section id=\"latency\"><h2>How long it takes</h2><p>Bars: duration. Line: self time. "
-          "Dashed: p50 and p99. One scale of time for all, the spans of most self time first; each "
-          "is as high as its highest bar.</p>\n<div class=\"hs\">\n",
+          "Dashed: p50 and p99. All histograms have the same axis of time. The spans with the most "
+          "self time come first. The highest bar of each histogram has the full height.</p>\n"
+          "<div class=\"hs\">\n",
           page->file);
     if (page->traces.count) {
         fputs("<figure><figcaption><b>whole traces</b>", page->file);

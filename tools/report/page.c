@@ -1,7 +1,7 @@
 /*
- * blkin report: a page of HTML about traces. Here is the whole page: head, figures, and the parts.
- * The page loads nothing and has no scripts. Its content security policy forbids scripts, in case a
- * text of a trace is not escaped.
+ * blkin report: a page of HTML about traces. This file has the command, and the page except its
+ * histograms (latencies.c) and timelines (timeline.c). The page loads nothing and has no scripts.
+ * Its content security policy forbids scripts, in case a text of a trace is not escaped.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PAGE_SERVICES_MAX 40  /* in the graph */
-#define PAGE_SPANS_MAX    200 /* of a trace */
-#define DETAILS_MAX       6000
+#define PAGE_SERVICES_MAX 40   /* in the graph */
+#define PAGE_SPANS_MAX    200  /* of a trace */
+#define DETAILS_MAX       6000 /* tags and annotations of the page */
 #define SOURCE_COLUMNS    200
 
 /* Light or dark as the browser prefers, for a width of 400 pixels or more. */
@@ -172,7 +172,7 @@ static void put_graph(const struct report_page *page)
     fputs("<section id=\"graph\"><h2>Who calls whom</h2><p>On the arrows: calls, and the duration "
           "that the called "
           "service measured. In the boxes: the service's share of all self time. Red lines: 1 % or "
-          "more fail.</p>\n"
+          "more of the calls or spans fail.</p>\n"
           "<div class=\"gr\" tabindex=\"0\" role=\"group\" aria-label=\"service graph\">\n",
           file);
     drawn = graph_draw(file, &page->landscape, true);
@@ -191,7 +191,7 @@ static void put_graph(const struct report_page *page)
 
 #define ROWS_MAX 50
 
-/* Writes all columns but the first. The longest self time has the longest bar. */
+/* Writes all columns except the first. The longest self time has the longest bar. */
 static void put_cells(const struct report_page *page, const struct statistics_row *row,
                       double longest_ns)
 {
@@ -268,8 +268,8 @@ static bool put_operations(const struct report_page *page)
     if (!is_done)
         return false;
     fputs("<section id=\"self\"><h2>Where the time goes</h2>"
-          "<p>Self time is the duration of a span without the times in which a child was under "
-          "way. Of a span that calls another service it is the time on the network and in that "
+          "<p>Self time is the duration of a span without the times in which a child was running. "
+          "For a span that calls another service, self time is the time on the network and in that "
           "service's queues.</p>\n",
           page->file);
     put_table(page, "ops", titles, sizeof(titles) / sizeof(titles[0]));
@@ -336,8 +336,8 @@ static bool put_chosen(struct report_page *page, struct summary *summary,
     size_t shown = 0;
 
     fputs("<section id=\"traces\"><h2>The slowest traces</h2><p>Full colour: the span takes the "
-          "time by itself. Pale: a child is under way. Marks: annotations. A line opens with what "
-          "the span says.</p>\n",
+          "time by itself. Pale: a child is running. Marks: annotations. A line can be opened: it "
+          "then shows tags and annotations.</p>\n",
           page->file);
     for (; shown < count && shown < max; shown++) {
         if (!put_trace(page, summary, traces[shown], shown == 0))
@@ -439,7 +439,8 @@ int report_command(int argc, char *argv[])
     if (status >= 0)
         return status;
     if (!options.output && isatty(STDOUT_FILENO)) {
-        fprintf(stderr, "%s: a page is nothing for a terminal: give --output=FILE\n", argv[0]);
+        fprintf(stderr, "%s: the output is a terminal, which shows no pages: give --output=FILE\n",
+                argv[0]);
         return 2;
     }
     source = argv[optind];

@@ -1,4 +1,4 @@
-/* The page and its parts. All texts of traces are foreign and pass through markup_put().
+/* Shared by the files of the page. All texts of traces are foreign and pass through markup_put().
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,7 +29,7 @@ struct report_page {
 /* Writes the name of a service or span, or a placeholder for an unknown name. */
 void put_name(const struct report_page *page, uint32_t name);
 
-/* These return false when out of memory. */
+/* Write the histograms, and the timeline of one trace. Return false when out of memory. */
 bool put_latencies(const struct report_page *page);
 bool put_timeline(struct report_page *page, const char *trace_id, const struct trace_model *linked,
                   size_t max_spans, bool is_open);

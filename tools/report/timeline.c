@@ -67,6 +67,7 @@ static int by_error(const void *a, const void *b)
     return span_by_duration(a, b);
 }
 
+/* Chooses spans in order until `max` spans are chosen. Returns the number of chosen spans. */
 static size_t choose(const struct choice *choices, size_t count, size_t max, size_t chosen,
                      bool *is_shown)
 {
@@ -77,7 +78,8 @@ static size_t choose(const struct choice *choices, size_t count, size_t max, siz
     return chosen;
 }
 
-/* Returns a flag for each node, which the caller frees; NULL: out of memory. */
+/* Chooses at most `max` spans: the longest self time, failed spans up to half of them, then the
+ * longest spans. Returns a flag for each node, which the caller frees; NULL: out of memory. */
 static bool *shown_spans(const struct trace_model *model, size_t max)
 {
     struct choice *choices = calloc(model->count + 1, sizeof(*choices));
@@ -120,7 +122,7 @@ struct segments {
     } all[SEGMENTS_MAX];
 };
 
-/* Returns false if there are too many. */
+/* Returns false if the bar has SEGMENTS_MAX segments already. */
 static bool add_segment(struct segments *segments, int64_t from, int64_t to)
 {
     if (to - from < segments->least_ns || to <= from)
@@ -132,7 +134,8 @@ static bool add_segment(struct segments *segments, int64_t from, int64_t to)
     return true;
 }
 
-/* Finds the times without an open child. Children are sorted by start. */
+/* Finds the times without an open child. Children are sorted by start. Returns false if there are
+ * too many of these times. */
 static bool find_segments(const struct trace_model *model, uint32_t node, struct segments *segments)
 {
     const struct trace_span *span = &model->spans[node];
@@ -177,6 +180,7 @@ static void put_bar(const struct timeline *timeline, uint32_t node, unsigned col
 {
     const struct trace_model *model = timeline->model;
     const struct trace_span *span = &model->spans[node];
+    /* a shorter segment is less than a pixel of a bar of 600 pixels */
     struct segments segments = {.least_ns = (int64_t)(timeline->total_ns / 600)};
     FILE *file = timeline->page->file;
 
@@ -401,7 +405,7 @@ static void put_axis(const struct timeline *timeline)
     fputs("</div>\n", file);
 }
 
-static void put_culprit(const struct timeline *timeline)
+static void put_longest_self(const struct timeline *timeline)
 {
     const struct report_page *page = timeline->page;
     const struct trace_model *model = timeline->model;
@@ -451,7 +455,7 @@ bool put_timeline(struct report_page *page, const char *trace_id, const struct t
         fputs(", incomplete", page->file);
     fprintf(page->file, " · %s</span></summary>\n<p class=\"fg\">trace <code>%s</code></p>\n",
             date_text(linked->start_ns, 3).text, trace_id);
-    put_culprit(&timeline);
+    put_longest_self(&timeline);
     fprintf(page->file, "<div class=\"tl%s\">\n",
             timeline.usage == USAGE_NONE    ? ""
             : timeline.usage == USAGE_APART ? " u3"
@@ -464,8 +468,8 @@ bool put_timeline(struct report_page *page, const char *trace_id, const struct t
     }
     fputs("</div>\n", page->file);
     if (timeline.usage != USAGE_NONE)
-        fputs("<p class=\"fg\">On a CPU and not: the span's thread, without what children tell of "
-              "themselves. –: not known.</p>\n",
+        fputs("<p class=\"fg\">The times on and off a CPU are those of the span's thread, without "
+              "children that have such times of their own. –: unknown.</p>\n",
               page->file);
     if (linked->count > max_spans)
         fprintf(page->file,

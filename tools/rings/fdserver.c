@@ -147,7 +147,7 @@ static int fdserver_run_job(const void *order, size_t size)
     (void)prctl(PR_SET_PDEATHSIG, 0); /* the process outlives its parent */
     (void)setsid();
     (void)snprintf(path, sizeof(path), "%.*s", (int)size, (const char *)order);
-    /* else a reader of the service's output would wait for the end of this process */
+    /* a reader of the service's output would wait for the end of this process, too */
     for (int fd = STDIN_FILENO; nothing >= 0 && fd <= STDERR_FILENO; fd++)
         (void)dup2(nothing, fd);
     return fdserver_run(path);
@@ -180,15 +180,16 @@ static int fdserver_connect(struct loop *loop, const char *path, struct error *e
     return socket;
 }
 
-/* Receives all stored descriptors. Returns false with error set if the list's end does not come. */
-static bool fdserver_receive_all(int fdserver, const char *path, notify_stored_fn *give,
-                                 void *context, struct error *error)
+/* Receives all stored descriptors. Returns false with error set if the end of the list does not
+ * arrive. */
+static bool fdserver_receive_all(int fdserver, const char *path, int answer_ms,
+                                 notify_stored_fn *give, void *context, struct error *error)
 {
     struct pollfd wait = {fdserver, POLLIN, 0};
     char text[FDSERVER_NAME_MAX + 1];
     int fd;
 
-    while (poll(&wait, 1, FDSERVER_OPEN_MS) == 1 && fdserver_receive(fdserver, text, &fd)) {
+    while (poll(&wait, 1, answer_ms) == 1 && fdserver_receive(fdserver, text, &fd)) {
         if (text[0] == '.')
             return true;
         if (fd >= 0)
@@ -197,11 +198,11 @@ static bool fdserver_receive_all(int fdserver, const char *path, notify_stored_f
     return error_set(error, "\"%s\": the process that listens there does not answer", path);
 }
 
-void fdserver_open(int *fdserver, struct loop *loop, const char *path, notify_stored_fn *give,
-                   void *context, struct error *error)
+void fdserver_open(int *fdserver, struct loop *loop, const char *path, int answer_ms,
+                   notify_stored_fn *give, void *context, struct error *error)
 {
     *fdserver = fdserver_connect(loop, path, error);
-    if (*fdserver < 0 || fdserver_receive_all(*fdserver, path, give, context, error))
+    if (*fdserver < 0 || fdserver_receive_all(*fdserver, path, answer_ms, give, context, error))
         return;
     (void)close(*fdserver);
     *fdserver = -1;

@@ -1,6 +1,6 @@
 /*
- * A process that stores descriptors of a service, which a kill of the service would close. For the
- * services that it starts, systemd does the same.
+ * A process that stores copies of a service's descriptors. The copies outlive a kill of the
+ * service. systemd does the same for the services that it starts.
  *
  * The process ends when the service disconnects and no descriptor is stored. The process also ends
  * when no service has connected for ten minutes, or within ten seconds of its start.
@@ -21,11 +21,11 @@ int fdserver_run(const char *path);
 
 /*
  * Connects to the process, or starts one, and calls `give` for each stored descriptor. Waits for at
- * most 2 s for a new process, and 2 s for each message. *fdserver: the connection; -1, with error
- * set, on failure.
+ * most 2 s for a new process, and answer_ms for each message. *fdserver: the connection; -1, with
+ * error set, on failure.
  */
-void fdserver_open(int *fdserver, struct loop *loop, const char *path, notify_stored_fn *give,
-                   void *context, struct error *error);
+void fdserver_open(int *fdserver, struct loop *loop, const char *path, int answer_ms,
+                   notify_stored_fn *give, void *context, struct error *error);
 
 /* Returns the pid of the process; 0: none runs. */
 int64_t fdserver_pid(const char *path);

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FDSTORE_AGAIN_MS 10000 /* between two attempts to start an fdserver */
+#define FDSTORE_AGAIN_MS  10000 /* between two attempts to start an fdserver */
+#define FDSTORE_ANSWER_MS 2000  /* of a later attempt, as the loop waits meanwhile */
 
 void fdstore_name(uint32_t user, uint64_t number, char name[FDSTORE_NAME_MAX])
 {
@@ -45,7 +46,7 @@ const char *fdstore_keeper(const struct fdstore *store)
 
 /* ---- the fdserver ---------------------------------------------------------------------------- */
 
-static void fdstore_open_process(struct fdstore *store, notify_stored_fn *give, void *context)
+static void fdstore_open_process(struct fdstore *store)
 {
     const char *dead = getenv("NOTIFY_SOCKET");
     const bool is_first = store->tried_ms == 0;
@@ -54,25 +55,20 @@ static void fdstore_open_process(struct fdstore *store, notify_stored_fn *give, 
     store->tried_ms = clock_ms();
     if (dead && is_first)
         say(BK1070, "nobody listens at NOTIFY_SOCKET (%s): a child process keeps the rings", dead);
-    fdserver_open(&store->fdserver.fd, store->loop, store->path, give, context, &error);
+    fdserver_open(&store->fdserver.fd, store->loop, store->path,
+                  is_first ? store->answer_ms : FDSTORE_ANSWER_MS, store->found, store->context,
+                  &error);
     if (store->fdserver.fd >= 0)
         loop_watch(store->loop, &store->fdserver);
     else if (is_first)
-        say(BK1071, "the rings are lost if this service is killed: %s; it tries again", error.text);
+        say(BK1071, "the rings are lost if this service is killed: %s; the service tries again",
+            error.text);
 }
 
-/* Ignores a stored descriptor, because this service has the memory. */
-static void fdstore_ignore(void *context, int fd, const char *name)
-{
-    (void)context;
-    (void)name;
-    (void)close(fd);
-}
-
-/* Starts a new fdserver after the last one was killed, and stores all memories in it. */
+/* Starts a new fdserver after the last one was killed, or connects to one that did not answer. */
 static void fdstore_replace_process(struct fdstore *store)
 {
-    fdstore_open_process(store, fdstore_ignore, NULL);
+    fdstore_open_process(store);
     if (store->fdserver.fd >= 0)
         store->is_new(store->context);
 }
@@ -95,12 +91,12 @@ static void fdstore_on_process_end(void *context)
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
-void fdstore_open(struct fdstore *store, notify_stored_fn *give, void *context)
+void fdstore_open(struct fdstore *store)
 {
     store->fdserver = (struct watched){-1, POLLIN, fdstore_on_process_end, store, NULL, 0};
-    notify_each_stored(give, context);
+    notify_each_stored(store->found, store->context);
     if (!notify_has_store() && store->path)
-        fdstore_open_process(store, give, context);
+        fdstore_open_process(store);
 }
 
 void fdstore_close(struct fdstore *store)

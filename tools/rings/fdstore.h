@@ -16,22 +16,24 @@
 
 struct fdstore {
     struct loop *loop;
-    const char *path;              /* of the fdserver's socket; NULL: use systemd only */
-    void (*is_new)(void *context); /* called when a new, empty store needs all descriptors */
+    const char *path;        /* of the fdserver's socket; NULL: use systemd only */
+    int answer_ms;           /* how long fdstore_open() waits for each of its messages */
+    notify_stored_fn *found; /* gets each stored descriptor, perhaps again after a reconnection */
+    void (*is_new)(void *context); /* called when another fdserver needs all descriptors */
     void *context;
     /* private */
     struct watched fdserver; /* the connection; fd -1: none */
     int64_t tried_ms;        /* the time of the last attempt to connect */
 };
 
-/* The caller has set the public members. Calls `give` for each descriptor stored before. */
-void fdstore_open(struct fdstore *store, notify_stored_fn *give, void *context);
+/* The caller has set the public members. Calls `found` for each descriptor stored before. */
+void fdstore_open(struct fdstore *store);
 /* Disconnects. An fdserver ends when no descriptor is stored; systemd's store stays. */
 void fdstore_close(struct fdstore *store);
 
 /* Returns true if there is a store. Without one, memories end with the service. */
 bool fdstore_is_there(const struct fdstore *store);
-/* Returns true if systemd has the store: then the rings also outlive an orderly stop. */
+/* Returns true if systemd has the store: then the rings also outlive an orderly restart. */
 bool fdstore_is_systemds(const struct fdstore *store);
 /* Returns the text for the status: "systemd", "process" or "nobody". */
 const char *fdstore_keeper(const struct fdstore *store);
@@ -41,7 +43,8 @@ bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number);
 /* Returns false if systemd is busy: then the descriptor is still stored. */
 bool fdstore_remove(struct fdstore *store, const char *name);
 
-/* Starts an fdserver if the last one is gone. The owner calls this function once a second. */
+/* Connects to an fdserver, or starts one, if there is no connection. The owner calls this function
+ * once a second. */
 void fdstore_look(struct fdstore *store);
 
 /* Write and read the name of a stored memory: its user and number. The memory itself cannot show

@@ -13,6 +13,13 @@ struct held *held_find(struct held *list, uint32_t user)
     return list;
 }
 
+bool held_has(const struct held *list, uint32_t user, uint64_t number)
+{
+    while (list && (list->user != user || list->number != number))
+        list = list->next;
+    return list != NULL;
+}
+
 unsigned held_users(const struct held *list)
 {
     unsigned users = 0;

@@ -20,9 +20,10 @@ struct held {
     struct held *next;
     /* of the holder */
     bool is_stored;
+    bool is_known;          /* the owner knows the memory: see holder_callbacks.added */
     bool is_busy;           /* programs wrote at least half of a ring's size within hold_ms */
     uint32_t payer;         /* see shares.h */
-    uint64_t written;       /* the bytes written at the last look */
+    uint64_t written;       /* all bytes written until the last look */
     int64_t since_ms;       /* `written` has not changed since this time */
     int64_t used_ms;        /* the last time at which a program had the memory */
     int64_t given_ms;       /* the last time at which a program got the memory; 0: none so far */
@@ -34,16 +35,20 @@ struct held {
 struct holder_options {
     const char *path;        /* of the socket */
     const char *fdserver;    /* the path of the fdserver's socket; NULL: use only systemd */
+    int answer_ms;           /* how long the start waits for each message of the fdserver */
     struct memory_size size; /* of the largest memory */
     unsigned max_users;
     uint64_t max_bytes; /* of all memories, also of left memories that are not dropped yet */
-    int64_t left_ms;    /* a left memory is dropped if nothing was written for so long */
-    int64_t idle_ms;    /* so is a memory that no program has had for so long */
+    int64_t left_ms;    /* a left memory is dropped if nothing was written for this time */
+    int64_t idle_ms;    /* any memory is dropped if no program has had it for this time */
     int64_t hold_ms;    /* the memory should be large enough for the records of this time */
 };
 
 /* Returns the memory for programs of the user; NULL: none. */
 struct held *held_find(struct held *list, uint32_t user);
+
+/* Returns true if the list has this memory. */
+bool held_has(const struct held *list, uint32_t user, uint64_t number);
 
 /* Returns the number of memories that are not left. */
 unsigned held_users(const struct held *list);

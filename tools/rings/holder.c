@@ -86,7 +86,7 @@ static bool holder_drop(struct holder *holder, struct held *held)
     held->is_left = true;
     if (held->is_stored && !fdstore_remove(&holder->store, name))
         return false;
-    holder->callbacks.goes(holder->callbacks.context, held);
+    holder->callbacks.removing(holder->callbacks.context, held);
     holder_forget(holder, held);
     return true;
 }
@@ -149,8 +149,9 @@ static void holder_finish_one(struct holder *holder, struct held *held)
         held_leave(before, RING_REPLACED);
     }
     holder_add(holder, held);
+    held->is_known = true;
     holder->counts.made++;
-    holder->callbacks.came(holder->callbacks.context, held);
+    holder->callbacks.added(holder->callbacks.context, held);
 }
 
 /* Fills `bytes` more bytes of the first memory in `making`. Returns the memory if the memory is
@@ -291,7 +292,8 @@ static void holder_take_over(void *context, int fd, const char *name)
     struct held *held = calloc(1, sizeof(*held));
     struct error error;
 
-    if (!held || !fdstore_is_name(name, &held->user, &held->number)) {
+    if (!held || !fdstore_is_name(name, &held->user, &held->number) ||
+        held_has(holder->memories, held->user, held->number)) {
         (void)close(fd);
         free(held);
     } else if (!memory_open(&held->memory, fd, &error)) {
@@ -308,13 +310,28 @@ static void holder_take_over(void *context, int fd, const char *name)
     }
 }
 
-/* Puts all memories into a new, empty store. */
+/* Begins to use the memories that were taken over. */
+static void holder_use_taken_over(struct holder *holder)
+{
+    held_leave_older(holder->memories);
+    for (struct held *held = holder->memories; held; held = held->next) {
+        if (held->is_known)
+            continue;
+        held->is_known = true;
+        memory_set_state(&held->memory, held->is_left ? RING_REPLACED : RING_ON);
+        holder->callbacks.added(holder->callbacks.context, held);
+    }
+}
+
+/* Puts all memories into another store. The store may have memories of the previous process, if it
+ * did not answer at the start. */
 static void holder_store_all(void *context)
 {
     struct holder *holder = context;
 
     for (struct held *held = holder->memories; held; held = held->next)
         holder_store(holder, held);
+    holder_use_taken_over(holder);
 }
 
 /* ---- clients --------------------------------------------------------------------------------- */
@@ -510,16 +527,16 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->payers = (struct payers){.most = HOLDER_CLIENTS_MAX, .size = sizeof(struct payer)};
     payers_begin(&holder->payers);
     holder->unknown_user = users_unknown();
-    holder->store = (struct fdstore){
-        .loop = loop, .path = options->fdserver, .is_new = holder_store_all, .context = holder};
+    holder->store = (struct fdstore){.loop = loop,
+                                     .path = options->fdserver,
+                                     .answer_ms = options->answer_ms,
+                                     .found = holder_take_over,
+                                     .is_new = holder_store_all,
+                                     .context = holder};
     holder->often = (struct timer){.due = holder_look_often, .context = holder};
     holder_look_often(holder);
-    fdstore_open(&holder->store, holder_take_over, holder);
-    held_leave_older(holder->memories);
-    for (struct held *held = holder->memories; held; held = held->next) {
-        memory_set_state(&held->memory, held->is_left ? RING_REPLACED : RING_ON);
-        holder->callbacks.came(holder->callbacks.context, held);
-    }
+    fdstore_open(&holder->store);
+    holder_use_taken_over(holder);
     holder->accepting = (struct accepting){.come_in = holder_accept, .context = holder};
     accepting_begin(&holder->accepting, loop, holder->socket.fd);
     holder->make = (struct timer){.due = holder_make_more, .context = holder};

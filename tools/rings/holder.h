@@ -26,10 +26,10 @@ struct holder;
 
 struct holder_callbacks {
     /* Called when programs may begin to write to the memory. */
-    void (*came)(void *context, struct held *held);
+    void (*added)(void *context, struct held *held);
     /* Called before the memory is closed. Programs may have written to it since it was last read.
      */
-    void (*goes)(void *context, struct held *held);
+    void (*removing)(void *context, struct held *held);
     void *context;
 };
 

@@ -258,9 +258,9 @@ bool memory_open_known(struct memory *memory, int fd, const struct memory *known
                                      .bytes = known->bytes,
                                      .created_ns = known->created_ns};
     struct stat status;
-    const bool is_it = memory_is_sealed(fd, &status) && (uint64_t)status.st_size == known->bytes;
+    const bool is_same = memory_is_sealed(fd, &status) && (uint64_t)status.st_size == known->bytes;
 
-    return memory_open_by(memory, fd, &head, is_it ? NULL : "it is another one", error);
+    return memory_open_by(memory, fd, &head, is_same ? NULL : "its size differs", error);
 }
 
 void memory_close(struct memory *memory)

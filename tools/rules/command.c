@@ -86,8 +86,8 @@ static bool session_url(const char *name, const char *relayd, char *url, size_t 
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* Notes events that several files make spans of, as that may be a mistake. */
-static void rules_tell_shared(const struct rules *rules)
+/* Prints a note for each event of which several files make spans, because that may be a mistake. */
+static void rules_print_shared_events(const struct rules *rules)
 {
     for (size_t i = 0; i < rules->point_count; i++) {
         const struct rule_point *point = &rules->points[i];
@@ -108,8 +108,8 @@ static void rules_tell_shared(const struct rules *rules)
     }
 }
 
-/* Returns the exit status. */
-static int rules_check_file(const char *path, bool is_told)
+/* Prints the mistake, or if prints_success, that there is none. Returns the exit status. */
+static int rules_check_file(const char *path, bool prints_success)
 {
     struct error error;
     struct rules *rules = rules_read(path, &error);
@@ -118,17 +118,17 @@ static int rules_check_file(const char *path, bool is_told)
         fprintf(stderr, "blkin: %s\n", error.text);
         return 1;
     }
-    if (is_told) {
+    if (prints_success) {
         printf("%s: %zu kinds of spans, %zu lookups: no errors\n", path, rules->count,
                rules->lookup_count - 1);
-        rules_tell_shared(rules);
+        rules_print_shared_events(rules);
     }
     rules_free(rules);
     return 0;
 }
 
 /* Runs babeltrace2 on a recorded trace, and prints the output. Prints the readable part of a
- * damaged trace. */
+ * damaged trace. Returns the exit status. */
 static int rules_read_trace(const char *const arguments[])
 {
     struct buffer printed = {.limit = SIZE_MAX};
@@ -144,7 +144,7 @@ static int rules_read_trace(const char *const arguments[])
     return is_read && is_printed && !source_is_partial ? 0 : 1;
 }
 
-/* Prints one line if the folder is no trace, in place of babeltrace2's many. */
+/* Returns false after printing one line if the folder is no trace. babeltrace2 would print many. */
 static bool rules_is_trace(const char *path)
 {
     if (is_trace(path))
@@ -153,7 +153,8 @@ static bool rules_is_trace(const char *path)
     return false;
 }
 
-/* Lists all events of a folder, or those of some seconds of a live session. */
+/* Lists all events of a recorded trace, or the events of some seconds of a live session. Returns
+ * the exit status. */
 static int rules_events(const char *source, const char *relayd, const char *seconds)
 {
     char url[1024], params[64];

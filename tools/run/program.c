@@ -1,4 +1,5 @@
-/* Reads the headers of a program's file.
+/* Tells whether a program can be traced, by its file, and whether the filters of a unit of systemd
+ * allow tracing.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,10 +19,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define INTERPRETERS_MAX  5 /* the kernel's limit */
-#define LINE_MAX_BYTES    256
-#define HEADERS_MAX       256
-#define PROGRAM_NAMES_MAX (64 * 1024)
+#define INTERPRETERS_MAX  5           /* the kernel's limit */
+#define LINE_MAX_BYTES    256         /* of a script's first line, and of a loader's path */
+#define HEADERS_MAX       256         /* program headers */
+#define PROGRAM_NAMES_MAX (64 * 1024) /* bytes of the names of sections */
 #define BLANKS            " \t"
 
 /* ---- the path of a program ---- */
@@ -284,8 +285,6 @@ bool program_takes(const char *path, const char *library, struct error *error)
 
 /* ---- the filters of a unit of systemd, from its file and drop-ins: systemd.unit(5) ----------- */
 
-#define UNIT_BLANKS " \t"
-
 /* The system calls of libblkin in a traced program, except those of systemd's group @default, which
  * every filter allows. */
 static const struct {
@@ -303,10 +302,11 @@ static const struct {
 #define UNIT_CALLS (sizeof(unit_calls) / sizeof(unit_calls[0]))
 
 struct unit {
-    bool has_filter, forbids[UNIT_CALLS];
-    bool has_families, has_unix, has_netlink;
-    bool has_no_exec, may_exec;
-    bool has_root, has_environment;
+    bool has_filter, forbids[UNIT_CALLS];     /* SystemCallFilter= */
+    bool has_families, has_unix, has_netlink; /* RestrictAddressFamilies= */
+    bool has_no_exec, may_exec;               /* NoExecPaths= or ExecPaths= has the library */
+    bool has_root;                            /* RootDirectory= or RootImage= */
+    bool has_environment;                     /* UnsetEnvironment= has LD_PRELOAD */
     const char *library;
 };
 
@@ -318,7 +318,8 @@ static bool unit_names_call(const char *word, size_t call)
            strcmp(word, "@system-service") == 0 || strcmp(word, "@known") == 0;
 }
 
-/* Reads a line SystemCallFilter=. The first line decides whether unnamed calls are allowed. */
+/* Reads the value of SystemCallFilter=. The first such line decides whether unnamed calls are
+ * allowed. */
 static void unit_read_calls(struct unit *unit, char *value)
 {
     const bool is_denied = *value == '~';
@@ -333,7 +334,7 @@ static void unit_read_calls(struct unit *unit, char *value)
         memset(unit->forbids, !is_denied, sizeof(unit->forbids));
     unit->has_filter = true;
     value += is_denied;
-    while ((word = strsep(&value, UNIT_BLANKS))) {
+    while ((word = strsep(&value, BLANKS))) {
         word[strcspn(word, ":")] = '\0';
         for (size_t i = 0; i < UNIT_CALLS; i++) {
             if (unit_names_call(word, i))
@@ -351,7 +352,7 @@ static void unit_read_families(struct unit *unit, char *value)
         unit->has_unix = unit->has_netlink = is_denied;
     unit->has_families = *value != '\0';
     value += is_denied;
-    while ((word = strsep(&value, UNIT_BLANKS))) {
+    while ((word = strsep(&value, BLANKS))) {
         if (strcmp(word, "AF_UNIX") == 0)
             unit->has_unix = !is_denied;
         else if (strcmp(word, "AF_NETLINK") == 0)
@@ -359,12 +360,13 @@ static void unit_read_families(struct unit *unit, char *value)
     }
 }
 
+/* Returns whether a path of the value is the library, or a folder above it. */
 static bool unit_has_library(const struct unit *unit, char *value)
 {
     const char *word;
     bool has = false;
 
-    while ((word = strsep(&value, UNIT_BLANKS))) {
+    while ((word = strsep(&value, BLANKS))) {
         word += strspn(word, "-+");
         has |= *word && strncmp(unit->library, word, strlen(word)) == 0;
     }
@@ -445,6 +447,7 @@ static bool unit_read_all(struct unit *unit, const char *name)
 
 /* ---- output ---- */
 
+/* Prints a comment on SystemCallFilter=. */
 static void unit_print_calls(const struct unit *unit)
 {
     bool forbids = false;

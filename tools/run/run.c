@@ -15,7 +15,7 @@ static const char usage[] =
 #include "tools/run/usage.txt.inc"
     ;
 
-/* as in env(1) and timeout(1), except STATUS_USAGE */
+/* The exit statuses of env(1) and timeout(1), except STATUS_USAGE. */
 enum { STATUS_USAGE = 2, STATUS_CANNOT = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
 #define PRELOAD_FILE "libblkin-preload.so"
@@ -137,8 +137,8 @@ static bool read_options(struct run_request *request, int argc, char *argv[])
 
 /* ---- the library ---- */
 
-/* Finds the library in a folder. beside: the folder, relative to the folder of this program. */
-static bool find_beside(const char *beside, char path[PATH_MAX])
+/* Finds the library in a folder. folder: a path relative to the folder of this program. */
+static bool find_in(const char *folder, char path[PATH_MAX])
 {
     char self[PATH_MAX];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -147,7 +147,7 @@ static bool find_beside(const char *beside, char path[PATH_MAX])
         return false;
     self[length] = '\0';
     *strrchr(self, '/') = '\0';
-    return (size_t)snprintf(path, PATH_MAX, "%s/%s/" PRELOAD_FILE, self, beside) < PATH_MAX &&
+    return (size_t)snprintf(path, PATH_MAX, "%s/%s/" PRELOAD_FILE, self, folder) < PATH_MAX &&
            access(path, R_OK) == 0;
 }
 
@@ -156,9 +156,9 @@ static bool find_library(char path[PATH_MAX], struct error *error)
 {
     char found[PATH_MAX];
 
-    if (!find_beside("../lib", found)) {
+    if (!find_in("../lib", found)) {
         (void)snprintf(found, sizeof(found), "%s/" PRELOAD_FILE, PRELOAD_DIR);
-        if (access(found, R_OK) < 0 && !find_beside("../lib/blkin", found))
+        if (access(found, R_OK) < 0 && !find_in("../lib/blkin", found))
             return error_set(error, "there is no " PRELOAD_FILE " in " PRELOAD_DIR
                                     ": install package blkin, or \"make install\"");
     }
@@ -166,8 +166,8 @@ static bool find_library(char path[PATH_MAX], struct error *error)
         return error_set(error, "%s: %s", found, strerror(errno));
     if (strpbrk(path, ": "))
         return error_set(error,
-                         "%s: expected a path without blanks and colons, at which ld.so ends it: "
-                         "move BlkKin to another folder",
+                         "%s: expected a path without blanks and colons, at which ld.so ends a "
+                         "path: move BlkKin to another folder",
                          path);
     return true;
 }

@@ -12,9 +12,9 @@
 #include <limits.h>
 
 /*
- * Prints the begin of a drop-in for a unit of systemd, with comments on the lines of the unit that
- * prevent tracing. unit: a name such as nginx, or the path of the unit's file. library: the library
- * to preload. Returns false with error set if there is no such unit.
+ * Prints "[Service]", the begin of a drop-in for a unit of systemd, with comments on the lines of
+ * the unit that prevent tracing. unit: a name such as nginx, or the path of the unit's file.
+ * library: the library to preload. Returns false with error set if there is no such unit.
  */
 bool unit_print(const char *unit, const char *library, struct error *error);
 
@@ -23,7 +23,8 @@ bool program_find(const char *name, char path[PATH_MAX]);
 
 /*
  * Returns true if ld.so can preload the library into the program, or into the interpreter of a
- * script; also if a file cannot be read. Returns false with the reason and the remedy in error.
+ * script. Returns true also if a file cannot be read. Returns false with the reason and the remedy
+ * in error.
  */
 bool program_takes(const char *path, const char *library, struct error *error);
 

@@ -27,7 +27,7 @@ struct rule_state {
 };
 
 struct instance {
-    bool is_recorded; /* the last sample */
+    bool is_recorded; /* the last sample was recorded */
     uint64_t generation;
     uint64_t recorded_at;
     struct host_values last, now; /* last.at 0: there is no last sample */
@@ -44,7 +44,8 @@ struct host_filter {
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* Tolerates a quarter of a period, as the sampler may be late and then early. */
+/* Returns true if the duration since that time has passed at the sample. Tolerates a quarter of a
+ * period, as the sampler may be late and then early. */
 static bool is_over(uint64_t since, uint64_t duration_ns, const struct host_sample *sample)
 {
     return sample->monotonic + (uint64_t)sample->period_ms * NS_PER_MS / 4 >= since + duration_ns;
@@ -77,7 +78,8 @@ static bool holds(const struct host_rule *rule, struct rule_state *state, bool i
     return is_over(state->held_since, rule->for_ns, sample);
 }
 
-/* Asks once for each crossing, and not twice for the same seconds. */
+/* Returns true if the rule has to ask the agent now: once for each crossing, and not twice for the
+ * same seconds. */
 static bool is_to_ask(const struct host_rule *rule, struct rule_state *state,
                       const struct host_sample *sample)
 {

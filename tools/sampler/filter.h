@@ -27,7 +27,7 @@
  *
  *     disk every 1s                     a sample at most this often
  *     memory.available changed 5%       a sample that differs from the last recorded one by more
- *     disk.busy(vd*) > 90% for 2s       samples while the view is above (<: below), and has been so
+ *     disk.busy(vd*) > 90% for 2s       samples while the view has been above (<: below) for 2 s
  *     disk.busy > 95% for 1s keep 10s   asks the agent to keep its last seconds; filters nothing
  *
  * A rule begins with a group, or a view of a group (hosts/host_view.h). Patterns of instances as in

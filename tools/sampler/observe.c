@@ -74,8 +74,8 @@ void observe_sample(void *context, const struct host_sample *sample)
 #define PREFIX         "blkin_host_"
 #define NAME_MAX_BYTES 160
 
-/* A filter passes at least one sample a minute. An instance without a sample for three minutes,
- * or three of its periods, has ended. */
+/* A filter passes at least one sample a minute, or one each period_ms if that is longer. An
+ * instance without a sample for three times that time has ended. */
 #define GONE_MS 180000
 
 /* The page, its host, and its time. */
@@ -105,7 +105,7 @@ struct series {
     bool has_head;
 };
 
-/* Writes one part of the name, or two parts joined by "_". */
+/* Returns a series whose name has one part, or two parts joined by "_". */
 static struct series series_of(const char *first, const char *second, const char *unit)
 {
     struct series series = {.scale = 1};

@@ -3,7 +3,7 @@
  * the kernel gives the number of the process to another process.
  *
  * The search for processes is the most expensive part of a sample. The search lists all of /proc.
- * It reads the names of new processes only, and the names of one in TURNS of the known processes.
+ * It reads the names of new processes and, in turn, the name of one in TURNS known processes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -219,6 +219,8 @@ struct process_listing {
     size_t at; /* the position in `before`; both lists are sorted by pid */
 };
 
+/* Adds the pid to the new listing. Reads the name of the process if it has few looks, or in turn.
+ */
 static bool list_process(void *context, int folder, const char *name, unsigned char type)
 {
     struct process_listing *const listing = context;

@@ -28,7 +28,7 @@
 #define METRICS(array) array, sizeof(array) / sizeof((array)[0])
 
 static const struct host_definition definitions[HOST_KINDS] = {
-    [HOST_CPU] = {"cpu", "what the processors did", true, 1000, METRICS(cpu)},
+    [HOST_CPU] = {"cpu", "times of the processors", true, 1000, METRICS(cpu)},
     [HOST_MEMORY] = {"memory", "memory and swap", false, 1000, METRICS(memory)},
     [HOST_PRESSURE] = {"pressure", "time that tasks waited for a resource", false, 1000,
                        METRICS(pressure)},

@@ -86,7 +86,7 @@ struct sampler {
     void *context;
     struct watched asked; /* an eventfd: a rule asks to keep the last seconds */
     pthread_t thread;
-    uint64_t number; /* `thread` in payloads of the memory; differs after a restart */
+    uint64_t number; /* the `thread` of the events in memory; each process has another one */
     /* protected by the lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -355,7 +355,7 @@ static void sampler_say_idle_rules(const struct host_rules *rules, const struct 
 
         if (!of->period_ms || (!has_names && (kind == HOST_PROCESS || kind == HOST_CGROUP)))
             say(BK5001, "host-filters: \"%s\" does nothing: %s", rules->list[i].text,
-                of->period_ms ? "no instances of it are named" : "its group is off");
+                of->period_ms ? "the key of its group names no instances" : "its group is off");
     }
 }
 

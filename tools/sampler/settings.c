@@ -118,7 +118,7 @@ bool host_settings_read(const struct config *config, struct host_config *host, s
 
 /* ---- the time that a span waits for samples, and the wait of tail sampling ------------------- */
 
-/* Returns the slowest group for which spans wait; 0: none. */
+/* Returns the longest period of a group for which spans wait, and sets the group; 0: none. */
 static uint32_t longest_period_ms(const struct host_config *host, enum host_kind *slowest)
 {
     uint32_t longest = 0;

@@ -1,5 +1,5 @@
-/* A trace as a timeline: for each span its place in the tree, service, name, start, duration, and a
- * bar.
+/* A trace as a timeline: for each span its position in the tree, service, name, start, duration,
+ * and a bar.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -80,7 +80,7 @@ static size_t label_columns(const struct chart *chart, uint32_t i)
 
     return indent(chart, i, DRAW_DEPTH_MAX) + (span->error ? 2 : 0) + columns(span->service) +
            (span->service[0] && span->name[0] ? 2 : 0) + columns(span->name) +
-           (span->service[0] || span->name[0] ? 0 : 17);
+           (span->service[0] || span->name[0] ? 0 : columns(span->id));
 }
 
 static size_t put_part(const char *text, size_t taken, size_t room)
@@ -138,7 +138,7 @@ static void put_time(int64_t ns, bool known)
     printf(" %*s", TIME_COLUMNS, known ? time_text(ns / 1000).text : "?");
 }
 
-/* ---- the times of its thread */
+/* ---- the times of a span's thread */
 
 static void put_usage_cell(const char *text, bool has_time, int64_t us)
 {
@@ -267,8 +267,8 @@ static struct chart layout(const struct trace *trace, const struct trace_model *
     return chart;
 }
 
-/* Prints the parts of that time, or of the enclosing span. */
-static void explain(const struct trace_model *model, uint32_t longest)
+/* Prints the parts of the span's self time, or of the whole time of the enclosing span. */
+static void put_time_parts(const struct trace_model *model, uint32_t longest)
 {
     struct thread_time_part parts[THREAD_TIME_PARTS];
     uint32_t around;
@@ -308,12 +308,12 @@ static void put_longest(const struct trace *trace, const struct trace_model *mod
         put(span_of(model, other)->service, SIZE_MAX);
         putchar(')');
     }
-    explain(model, longest);
+    put_time_parts(model, longest);
     putchar('\n');
 }
 
-/* Prints the host's unusual values during the span or its enclosing span; nothing for a quiet host.
- */
+/* Prints the host's unusual values during the span or its enclosing span. Prints nothing if there
+ * were none. */
 static void put_host(const struct trace_model *model, uint32_t i, const char *before)
 {
     const uint32_t service = model->spans[i].service;

@@ -2,9 +2,9 @@
  * Traces in the Trace Event Format, for Perfetto.
  *
  * A process is a service at an address. Its threads are lanes; a span is a slice of a lane. A span
- * is in its parent's lane if the parent is the innermost open span there and does not end earlier.
- * If not, the span gets a free lane. So spans of a lane nest. Between processes, a flow connects
- * parent and child.
+ * is in its parent's lane if the parent is the innermost open span there and does not end earlier
+ * than the span. If not, the span gets a free lane. So spans of a lane nest. Between processes, a
+ * flow connects parent and child.
  *
  * Perfetto sorts by time and keeps the order of the file for equal times. The event "s" of a flow's
  * start must follow the parent's slice in the file, because a flow begins at the innermost slice.
@@ -115,7 +115,8 @@ static int by_time(const void *a, const void *b, void *context)
     return (left > right) - (left < right);
 }
 
-/* Leaves out children that begin before their parents, as their clock is wrong. */
+/* Links each parent to its children in other processes. Leaves out children that begin before their
+ * parents: a clock is wrong. */
 static void link_flows(struct perfetto *export)
 {
     for (uint32_t i = export->count; i-- > 0;) {
@@ -131,6 +132,7 @@ static void link_flows(struct perfetto *export)
 
 /* ---- lanes */
 
+/* Returns whether the item fits into its parent's lane. Ends the items there that are over. */
 static bool fits_parent(const struct perfetto *export, const struct item *item)
 {
     const struct item *parent = item->parent == NONE ? NULL : &export->items[item->parent];
@@ -148,17 +150,17 @@ static bool fits_parent(const struct perfetto *export, const struct item *item)
 /* Returns the first free lane of the process, a new one if needed. */
 static uint32_t free_lane(struct perfetto *export, const struct item *item)
 {
-    uint32_t *place = &export->first_lanes[item->process], number = 1;
+    uint32_t *lane = &export->first_lanes[item->process], number = 1;
 
-    for (; *place != NONE && export->lanes[*place].end_us > item->start_us; number++)
-        place = &export->lanes[*place].next;
-    if (*place == NONE) {
-        *place = export->lanes_count++;
-        export->lanes[*place] = (struct lane){item->process, number, NONE, NONE, 0};
+    for (; *lane != NONE && export->lanes[*lane].end_us > item->start_us; number++)
+        lane = &export->lanes[*lane].next;
+    if (*lane == NONE) {
+        *lane = export->lanes_count++;
+        export->lanes[*lane] = (struct lane){item->process, number, NONE, NONE, 0};
     }
-    export->lanes[*place].top = NONE;
-    export->lanes[*place].end_us = item->end_us;
-    return *place;
+    export->lanes[*lane].top = NONE;
+    export->lanes[*lane].end_us = item->end_us;
+    return *lane;
 }
 
 static void place_items(struct perfetto *export)
@@ -271,7 +273,7 @@ static bool put_annotations(struct perfetto *export, const struct item *item)
         const json_int_t us = json_integer_value(json_object_get(annotation, "timestamp"));
         json_t *json;
 
-        /* an annotation outside would appear in another span */
+        /* an annotation outside of the span's time would appear in another span */
         if (!text || us < item->start_us || us > item->end_us)
             continue;
         json = event(export, item, "i", text, us);

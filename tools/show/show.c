@@ -36,8 +36,9 @@ static int no_memory(void)
     return 1;
 }
 
-/* Returns false when out of memory. */
-static bool list(const struct trace_list *traces, struct names *names, struct trace_model *model)
+/* Prints a line for each trace. Returns false when out of memory. */
+static bool list_traces(const struct trace_list *traces, struct names *names,
+                        struct trace_model *model)
 {
     printf("%-32s %6s %6s %10s  %-26s  %s\n", "trace", "spans", "errors", "duration", "start",
            "root span");
@@ -59,7 +60,7 @@ static bool list(const struct trace_list *traces, struct names *names, struct tr
     return true;
 }
 
-static struct trace *slowest(const struct trace_list *traces)
+static struct trace *slowest_trace(const struct trace_list *traces)
 {
     struct trace *found = traces->traces;
 
@@ -72,8 +73,10 @@ static struct trace *slowest(const struct trace_list *traces)
     return found;
 }
 
-/* Finds a trace by its id or the first digits. Prints an error and returns NULL. */
-static struct trace *find(const struct trace_list *traces, const char *given, const char *source)
+/* Finds a trace by its id, or by the first digits of its id. Returns NULL after printing an error.
+ */
+static struct trace *find_trace(const struct trace_list *traces, const char *given,
+                                const char *source)
 {
     struct trace *found = NULL;
     size_t matches = 0;
@@ -122,8 +125,8 @@ static bool around_is_known(const struct json_span *span)
 }
 
 /* Finds the span whose id begins with the text. Both halves of a request have the same id and count
- * as one: the first half with a host and a time. Returns NULL for several ids; *matches is their
- * number. */
+ * as one span: the first half with a host and a time. Sets *matches to the number of different ids.
+ * Returns NULL unless that number is 1. */
 static const struct json_span *around_find(const struct trace *traces, size_t count, const char *id,
                                            size_t *matches)
 {
@@ -146,6 +149,7 @@ static const struct json_span *around_find(const struct trace *traces, size_t co
     return *matches == 1 ? found : NULL;
 }
 
+/* Finds a span with a host and a start. Returns NULL after printing an error. */
 static const struct json_span *around_find_known(const struct trace *traces, size_t count,
                                                  const char *id, const char *source)
 {
@@ -212,8 +216,9 @@ static void around_put(const struct json_span *const *spans, size_t count,
     }
 }
 
-/* Prints all spans that were open on the same host while one span was open. id: the id of the span,
- * or its first digits; within: the trace of the span; NULL: any. Returns the exit status. */
+/* Prints all spans that were open on the same host while one span was open. id: the id of this
+ * span, or its first digits; within: the trace of this span; NULL: any trace. Returns the exit
+ * status. */
 static int show_around(const struct trace_list *traces, const struct trace *within, const char *id,
                        const char *source)
 {
@@ -246,12 +251,13 @@ static int show_around(const struct trace_list *traces, const struct trace *with
 
 /* ---- the formats ----------------------------------------------------------------------------- */
 
+/* Prints a trace; trace NULL: the slowest trace. Returns the exit status. */
 static int show_trace(const struct trace_list *traces, const struct trace *trace,
                       const struct show_options *options, struct names *names,
                       struct trace_model *model)
 {
     if (!trace)
-        trace = slowest(traces);
+        trace = slowest_trace(traces);
     if (!trace_link(trace, names, model))
         return no_memory();
     draw(trace, model, options->width ? options->width : screen().width, options->annotations);
@@ -260,7 +266,7 @@ static int show_trace(const struct trace_list *traces, const struct trace *trace
     return 0;
 }
 
-/* Writes the given trace, or all traces. */
+/* Writes the given trace; trace NULL: all traces. Returns the exit status. */
 static int show_for_perfetto(const struct trace_list *traces, const struct trace *trace,
                              const char *source)
 {
@@ -348,8 +354,8 @@ int show_command(int argc, char *argv[])
     status = 1;
     if (show_load(options.source, &summary)) {
         if (options.list)
-            status = list(&summary.traces, summary.names, &summary.model) ? 0 : no_memory();
-        else if (options.id && !(trace = find(&summary.traces, options.id, options.source)))
+            status = list_traces(&summary.traces, summary.names, &summary.model) ? 0 : no_memory();
+        else if (options.id && !(trace = find_trace(&summary.traces, options.id, options.source)))
             status = 1;
         else if (options.around)
             status = show_around(&summary.traces, trace, options.around, options.source);

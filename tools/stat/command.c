@@ -53,7 +53,7 @@ static int read_options(int argc, char *argv[], struct stat_options *options)
     return status;
 }
 
-/* ---- all of a file */
+/* ---- a file, a folder or a URL */
 
 static int stat_source(const struct stat_options *options)
 {
@@ -80,7 +80,7 @@ static int stat_source(const struct stat_options *options)
 /* ---- running services ------------------------------------------------------------------------ */
 
 #define STAT_ASK_MS      5000 /* services count for 10 s after a request */
-#define COMPLETE_MS      2500 /* self times need complete traces, which takes 2 s */
+#define COMPLETE_MS      2500 /* before --once: a trace counts as complete after 2 s */
 #define STAT_NAMES_MAX   65536
 #define STAT_NAMES_BYTES ((size_t)16 << 20)
 

@@ -19,11 +19,11 @@ struct stat_options {
     unsigned order; /* enum operations_order */
     bool once;
     bool json;
-    const char *service; /* a glob; NULL: all */
-    size_t width;        /* 0: of the terminal */
-    const char *source;  /* NULL: the services of this host */
-    const char *config;  /* the flags "--runtime-dir=..." and "--config=..."; NULL: not given */
-    const char *runtime_dir;
+    const char *service;     /* a glob; NULL: all */
+    size_t width;            /* 0: of the terminal */
+    const char *source;      /* NULL: the services of this host */
+    const char *config;      /* the value of --config; NULL: not given */
+    const char *runtime_dir; /* the value of --runtime-dir; NULL: not given */
 };
 
 struct report_traces {
@@ -34,7 +34,7 @@ struct report_traces {
 
 struct report_service {
     const char *name;
-    char only[64];   /* its kind of spans: "slow and failed requests"; empty: all */
+    char only[64];   /* the spans that it counts: "slow and failed requests"; empty: all */
     json_t *account; /* its counters; NULL: not running */
 };
 

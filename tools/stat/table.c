@@ -28,7 +28,7 @@ struct stat_table {
     double self_sum;
 };
 
-/* ---- cells: six characters, three of them digits that mean something */
+/* ---- cells: six characters at most, with three significant digits */
 
 static struct figure count_cell(uint64_t value)
 {
@@ -73,7 +73,7 @@ static struct figure share_cell(const struct stat_table *table, const struct sta
 
 static const struct column {
     const char *title;
-    int detail; /* 0: on any terminal; 1: from 80 columns on; 2: on a wide one */
+    int detail; /* 0: on any terminal; 1: on one of 80 columns; 2: on a wide one */
     struct figure (*cell)(const struct stat_table *table, const struct statistics_row *row);
     size_t histogram; /* the histogram of a column without cell() */
     double q;
@@ -273,7 +273,7 @@ bool print_table(const struct report *report, const struct stat_options *options
 
 /* ---- JSON */
 
-/* Rounds to the digits that are significant. */
+/* Rounds to three digits after the point. */
 static json_t *rounded(double value)
 {
     return json_real(round(value * 1000) / 1000);

@@ -20,7 +20,8 @@
 #define MIN_INTERVAL_S 0.1
 #define MAX_INTERVAL_S 86400.0
 
-static bool take(const struct view_option *option, const char *text, const char *command)
+/* Sets the option's value. Returns false after printing an error. */
+static bool option_set(const struct view_option *option, const char *text, const char *command)
 {
     char expected[128] = "", *end;
     unsigned long number;
@@ -72,7 +73,7 @@ static bool take(const struct view_option *option, const char *text, const char 
 }
 
 /* Makes the names and the letters for getopt_long(3). */
-static void list(const struct view_command *command, struct option *names, char *letters)
+static void option_list(const struct view_command *command, struct option *names, char *letters)
 {
     for (size_t i = 0; i < command->count; i++) {
         const struct view_option *option = &command->options[i];
@@ -90,7 +91,7 @@ static void list(const struct view_command *command, struct option *names, char 
     strcpy(letters, "h");
 }
 
-static const struct view_option *find(const struct view_command *command, int found)
+static const struct view_option *option_find(const struct view_command *command, int found)
 {
     for (size_t i = 0; i < command->count; i++) {
         if (found == FIRST + (int)i || found == command->options[i].letter)
@@ -106,9 +107,9 @@ int view_options(int argc, char *argv[], const struct view_command *command)
     int found;
 
     assert(command->count < OPTIONS_MAX);
-    list(command, names, letters);
+    option_list(command, names, letters);
     while ((found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
-        const struct view_option *option = find(command, found);
+        const struct view_option *option = option_find(command, found);
 
         if (found == RULES && source_rules_path) {
             fprintf(stderr,
@@ -129,7 +130,7 @@ int view_options(int argc, char *argv[], const struct view_command *command)
             fprintf(stderr, "%s --help prints the usage\n", argv[0]);
             return 2;
         }
-        if (!take(option, optarg, argv[0]))
+        if (!option_set(option, optarg, argv[0]))
             return 2;
     }
     if (argc - optind >= command->operands_min && argc - optind <= command->operands_max)

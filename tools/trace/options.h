@@ -8,14 +8,14 @@
 
 #include <stddef.h>
 
-/* The type of an option's argument and of its value. */
+/* The type of an option, and the C type of its value. */
 enum view_type {
-    VIEW_FLAG,    /* nothing: bool, set to true */
+    VIEW_FLAG,    /* without an argument: bool, set to true */
     VIEW_TEXT,    /* const char * */
     VIEW_CHOICE,  /* unsigned: the index in choices */
     VIEW_NUMBER,  /* size_t, min to max */
     VIEW_SECONDS, /* int64_t, in ms: 0.1 s to a day */
-    VIEW_ASCII,   /* nothing, without a value: switches off UTF-8 on the terminal */
+    VIEW_ASCII,   /* without an argument and a value: switches off UTF-8 on the terminal */
 };
 
 struct view_option {
@@ -27,7 +27,7 @@ struct view_option {
     size_t min, max;
 };
 
-/* Two options of all these commands except report. */
+/* Two options of show, stat and graph. */
 #define VIEW_WIDTH(columns)                                                      \
     {                                                                            \
         .name = "width", .letter = 'w', .type = VIEW_NUMBER, .value = (columns), \

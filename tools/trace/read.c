@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TIMEOUT_MS 60000
+#define TIMEOUT_MS 60000 /* for a URL */
 
 /* More than any viewer can show. The limit keeps a wrong file from filling the memory. */
 #define MAX_LENGTH ((size_t)1 << 30)
@@ -76,7 +76,7 @@ int read_spawn(const char *const arguments[], const int files[3], pid_t *child)
 }
 
 /* Returns a descriptor of the child's standard output, or -1 with errno set. */
-static int start(const char *const arguments[], FILE *messages, pid_t *child)
+static int read_start_child(const char *const arguments[], FILE *messages, pid_t *child)
 {
     int ends[2], error;
 
@@ -111,8 +111,8 @@ char *read_params(const char *params, const char *rules)
     return text;
 }
 
-/* Returns false after printing an error in the rules. The sink would report it, too, but among
- * many messages of babeltrace2. */
+/* Returns false after printing an error in the rules. The sink would report the error, too, but
+ * among many messages of babeltrace2. */
 static bool rules_are_right(void)
 {
     struct error error;
@@ -125,9 +125,8 @@ static bool rules_are_right(void)
     return are_right;
 }
 
-/* Prints all messages, or only the sink's. The sink's are right also if only a part of the trace
- * was read. */
-static void pass_on(FILE *messages, bool is_all)
+/* Prints all messages, or only those of the sink, which are right also for a part of a trace. */
+static void read_print_messages(FILE *messages, bool is_all)
 {
     char *line = NULL;
     size_t size = 0;
@@ -142,11 +141,13 @@ static void pass_on(FILE *messages, bool is_all)
 
 bool source_is_partial;
 
-/* Judges the exit status of babeltrace2. */
-static bool judge(const char *path, int status, FILE *messages, const struct buffer *bytes)
+/* Prints the messages, and an error for a bad exit status of babeltrace2. Returns whether the trace
+ * or a part of it was read. */
+static bool read_check_status(const char *path, int status, FILE *messages,
+                              const struct buffer *bytes)
 {
     source_is_partial = status != 0 && bytes->length > strlen("[\n]\n");
-    pass_on(messages, !source_is_partial);
+    read_print_messages(messages, !source_is_partial);
     if (source_is_partial)
         fprintf(
             stderr,
@@ -166,7 +167,7 @@ bool read_babeltrace(const char *const arguments[], struct buffer *bytes)
     const int memory = memfd_create("messages", MFD_CLOEXEC);
     FILE *messages = memory < 0 ? NULL : fdopen(memory, "w+");
     pid_t child;
-    const int output = messages ? start(arguments, messages, &child) : -1;
+    const int output = messages ? read_start_child(arguments, messages, &child) : -1;
     FILE *file = output < 0 ? NULL : fdopen(output, "r");
     bool done = file && read_stream(file, bytes);
     int status = 0;
@@ -177,13 +178,13 @@ bool read_babeltrace(const char *const arguments[], struct buffer *bytes)
     if (file)
         fclose(file);
     if (output >= 0 && waitpid(child, &status, 0) == child && done)
-        done = judge(arguments[1], status, messages, bytes);
+        done = read_check_status(arguments[1], status, messages, bytes);
     if (messages)
         fclose(messages);
     return done;
 }
 
-/* Reads a recorded trace by the sink, which makes its spans. */
+/* Runs babeltrace2 with the sink, which makes spans of the recorded trace. */
 static bool read_trace(const char *path, struct buffer *bytes)
 {
     char *params =

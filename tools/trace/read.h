@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Returns true for a folder, which the caller reads as a recorded trace. */
+/* Returns whether the source is a folder: the commands read each folder as a recorded trace. */
 bool is_trace(const char *source);
 
 /* Returns the name of the source for messages. */
@@ -23,8 +23,8 @@ static inline const char *source_text(const char *source)
  * apply to recorded traces only. NULL: no rules. */
 extern const char *source_rules_path;
 
-/* Starts a program of the PATH. files: the child's standard input, output and error; -1: the same
- * as this process's. Returns 0 or an errno. */
+/* Starts a program of the PATH. files: the child's standard input, output and error; -1: that of
+ * this process. Returns 0 or an errno. */
 int read_spawn(const char *const arguments[], const int files[3], pid_t *child);
 
 /* Returns "--params=PARAMS" for babeltrace2, with the sink's parameter "rules" unless rules is

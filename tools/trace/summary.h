@@ -1,6 +1,6 @@
 /*
  * A whole source: its traces and their statistics; or only statistics, for a document of `blkin
- * work --root` (tools/merged/merged.h). The form of figures.
+ * work --root` (tools/merged/merged.h). Also the formats of figures.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,7 +35,7 @@ bool summary_load(const char *source, bool with_statistics, struct summary *summ
 /* The same for bytes that were read already, and without statistics. */
 bool summary_load_bytes(const struct buffer *bytes, const char *source, struct summary *summary);
 
-/* Frees the summary. Returns the exit status: also 1 if only a part of a damaged trace was read. */
+/* Frees the summary. Returns 1 if only a part of a damaged trace was read; if not, status. */
 int summary_end(struct summary *summary, int status);
 
 /* ---- operations, sorted by a key. An operation is a row of statistics, for one service and span

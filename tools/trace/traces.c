@@ -100,8 +100,9 @@ static bool load_add_spans(struct span_list *list, const json_t *json, const cha
     return true;
 }
 
-static void complain(const char *source, const struct buffer *bytes, size_t before,
-                     const json_error_t *error)
+/* Prints that the bytes after the first `before` bytes are not JSON. */
+static void print_json_error(const char *source, const struct buffer *bytes, size_t before,
+                             const json_error_t *error)
 {
     int line = error->line;
 
@@ -144,7 +145,7 @@ bool spans_parse(const struct buffer *bytes, const char *source, struct span_lis
                                   JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &error);
 
         if (!json) {
-            complain(source, bytes, position, &error);
+            print_json_error(source, bytes, position, &error);
             return false;
         }
         json_array_append_new(list->documents, json);
@@ -193,7 +194,8 @@ static int by_first_span(const void *a, const void *b)
     return by_time(((const struct trace *)a)->spans[0], ((const struct trace *)b)->spans[0]);
 }
 
-static void measure(struct trace *trace)
+/* Sets the id, the times and the number of errors. */
+static void trace_measure(struct trace *trace)
 {
     trace->id = trace->spans[0]->trace_id;
     trace->start_ns = trace->end_ns = trace->spans[0]->start_ns;
@@ -226,7 +228,7 @@ bool traces_sort(const struct span_list *spans, struct trace_list *list)
         trace->count++;
     }
     for (size_t i = 0; i < list->count; i++)
-        measure(&list->traces[i]);
+        trace_measure(&list->traces[i]);
     qsort(list->traces, list->count, sizeof(*list->traces), by_first_span);
     return true;
 }

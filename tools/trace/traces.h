@@ -1,4 +1,4 @@
-/* Sorts loaded spans into traces, passes a trace to the model, and tells of the threads' time.
+/* Sorts loaded spans into traces, passes a trace to the model, and splits the time of threads.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -8,10 +8,11 @@
 
 #include <stdlib.h>
 
-#define GROUP_COMMITTED_MS \
-    30000                 /* an open transaction of the previous worker may have to time out */
-#define GROUP_POLL_MS 50  /* one wait for a message */
-#define BATCH         256 /* messages between the other tasks of the loop */
+/* The limit of a request for offsets: an open transaction of the previous worker may have to time
+ * out. */
+#define GROUP_COMMITTED_MS 30000
+#define GROUP_POLL_MS      50  /* one wait for a message */
+#define BATCH              256 /* messages between the other tasks of the worker's loop */
 
 struct group {
     const struct work_settings *settings;
@@ -31,7 +32,7 @@ const struct input *group_input(const struct group *group)
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-/* places: the places of revoked partitions */
+/* places: of partitions that the worker gives back; the function frees the list. */
 static bool group_commit_with(struct group *group, rd_kafka_topic_partition_list_t *places)
 {
     bool is_committed;
@@ -49,7 +50,7 @@ bool group_commit(struct group *group)
     return group_commit_with(group, rd_kafka_topic_partition_list_new(0));
 }
 
-/* ---- partitions come and go ------------------------------------------------------------------ */
+/* ---- assigned and revoked partitions --------------------------------------------------------- */
 
 static void group_take_answer(rd_kafka_error_t *answer)
 {

@@ -1,6 +1,6 @@
 /*
- * A worker as a member of its consumer group: partitions of the topic come and go, and the worker
- * reads their messages.
+ * A worker as a member of its consumer group: the group assigns and revokes partitions of the
+ * topic, and the worker reads their messages.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,7 +33,7 @@ bool group_commit(struct group *group);
  * never assigned partitions: the caller then ends the process without group_close(). */
 bool group_leave(struct group *group);
 
-/* Returns the time spent waiting for messages since the last call. */
+/* Returns the time that the worker has waited for messages since the last call. */
 int64_t group_idle_ns(struct group *group);
 
 #endif

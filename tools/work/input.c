@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INPUT_COMMITTED_MS \
-    30000                   /* an open transaction of the previous worker may have to time out */
-#define TO_COME_MS     5000 /* the most that a message's time may be ahead of this host's clock */
-#define LAG_MS         500  /* the most that brokers' clocks may differ */
-#define INPUT_ASK_MS   200  /* between requests for a partition's end */
-#define ASK_LIMIT_MS   1000
-#define RELIEVED_SHARE 10 /* input_relieve() goes a tenth below max_open_bytes */
+/* The limit of a request for offsets: an open transaction of the previous worker may have to time
+ * out. */
+#define INPUT_COMMITTED_MS 30000
+#define TO_COME_MS         5000 /* the most that a message's time may be ahead of this host's clock */
+#define LAG_MS             500  /* the most that brokers' clocks may differ */
+#define INPUT_ASK_MS       200  /* between requests for a partition's end */
+#define ASK_LIMIT_MS       1000 /* the limit of a request for an end */
+#define RELIEVED_SHARE     10   /* input_relieve() goes a tenth below max_open_bytes */
 
 struct assigned {
     struct partition partition; /* the traces */
@@ -41,7 +42,7 @@ static struct assigned *input_assigned(const struct input *input, int32_t partit
     return partition >= 0 && partition < input->room ? input->assigned[partition] : NULL;
 }
 
-/* ---- partitions come and go ------------------------------------------------------------------ */
+/* ---- assigned and revoked partitions --------------------------------------------------------- */
 
 static bool input_make_room(struct input *input, int32_t partition)
 {
@@ -59,9 +60,9 @@ static bool input_make_room(struct input *input, int32_t partition)
     return true;
 }
 
-/* For a log that ends before the worker's place: finds the first message after time_ms, else the
- * log's end. The worker has read everything before: a broker lost the rest, and writers may have
- * continued. In a new topic it is the beginning. */
+/* For a log that ends before the worker's place: sets *cut to the first message after time_ms, else
+ * to the log's end. A broker has lost the end of the log, and writers may have continued. The
+ * worker has read all messages before the cut. In a new topic, the cut is the beginning. */
 static bool input_find_cut(const struct input *input, int32_t partition, int64_t time_ms,
                            int64_t high, int64_t *cut)
 {
@@ -85,9 +86,9 @@ static bool input_find_cut(const struct input *input, int32_t partition, int64_t
     return code == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* The log ends at `high`, before the place. */
-static bool input_go_on_at_cut(const struct input *input, int32_t partition, int64_t low,
-                               int64_t high, struct place *place)
+/* Moves the place to the cut: the log ends at `high`, before the place. */
+static bool input_continue_at_cut(const struct input *input, int32_t partition, int64_t low,
+                                  int64_t high, struct place *place)
 {
     int64_t cut;
 
@@ -95,16 +96,17 @@ static bool input_go_on_at_cut(const struct input *input, int32_t partition, int
         return false;
     say(BK7001,
         "partition %" PRId32 " of %s ends at %" PRId64 ", before %" PRId64
-        " that was read: a broker has lost its end, or the topic was made again. Reading goes on "
-        "at "
-        "%" PRId64 ": %" PRId64 " offsets are missing",
+        ", to which it was read: a broker has lost messages, or the topic was created again. "
+        "Reading "
+        "continues at %" PRId64 ": %" PRId64 " offsets are missing",
         partition, input->name, high, place->read_to, cut, place->read_to - cut);
     input->stage->counts.offsets_missing += (uint64_t)(place->read_to - cut);
     *place = place_cut(place, low, cut);
     return true;
 }
 
-/* Finds the begin: the committed place if the log still has it. If not, sets *has_moved. */
+/* Sets *place to the committed place. If the log no longer has it, finds another place, and sets
+ * *has_moved. */
 static bool input_find_place(const struct input *input, const rd_kafka_topic_partition_t *committed,
                              struct place *place, bool *has_moved)
 {
@@ -125,7 +127,7 @@ static bool input_find_place(const struct input *input, const rd_kafka_topic_par
         place_read(committed->offset, (struct text){committed->metadata, committed->metadata_size});
     if (place->read_to > high) {
         *has_moved = true;
-        return input_go_on_at_cut(input, committed->partition, low, high, place);
+        return input_continue_at_cut(input, committed->partition, low, high, place);
     }
     if (place->read_back < low)
         place->read_back = low;
@@ -244,8 +246,8 @@ static int64_t input_time_of(struct input *input, const rd_kafka_message_t *mess
 }
 
 /* Checks whether the log now ends before the worker's place. If so, a broker has lost the log's
- * end, and the worker continues at input_find_cut(). Late messages from before a revocation look
- * alike. */
+ * end. The worker then ends, and the next worker continues at input_find_cut(). Late messages from
+ * before a revocation look the same, so only the brokers can tell. */
 static void input_check_end(const struct input *input, struct assigned *assigned, int32_t partition)
 {
     const int64_t now_ms = clock_ms(), next = partition_next(&assigned->partition);
@@ -258,7 +260,7 @@ static void input_check_end(const struct input *input, struct assigned *assigned
                                          ASK_LIMIT_MS) == 0 &&
         high < next)
         ending_fail("partition %" PRId32 " of %s ends at %" PRId64 ", before %" PRId64
-                    " that was read: a broker has lost its end",
+                    ", to which it was read: a broker has lost messages",
                     partition, input->name, high, next);
 }
 
@@ -293,7 +295,7 @@ void input_end(struct input *input, const rd_kafka_message_t *message)
 
 /* ---- time and room --------------------------------------------------------------------------- */
 
-/* Returns the least time of the broker's clock: the time of the latest message plus the time since
+/* Returns a lower bound of the broker's clock: the time of the latest message plus the time since
  * its read. This host's clock may be ahead of the broker's and would close traces too early. */
 static int64_t input_log_time(const struct assigned *assigned, int64_t now_ms)
 {
@@ -319,12 +321,12 @@ void input_pass_time(struct input *input)
                                              ASK_LIMIT_MS) == 0 &&
             high == assigned->end_offset)
             partition_pass(&assigned->partition, input_log_time(assigned, now_ms));
-        return; /* one partition in each call, as messages may have come */
+        return; /* one partition in each call, as new messages may wait */
     }
 }
 
-/* Returns the partition with the oldest open trace. If no trace is open, returns the partition that
- * remembers most traces. */
+/* Returns the partition with the oldest open trace. If no trace is open, returns a partition that
+ * remembers closed traces. NULL: no partition. */
 static struct assigned *input_oldest(const struct input *input)
 {
     struct assigned *found = NULL;

@@ -19,7 +19,7 @@ struct input *input_new(rd_kafka_t *consumer, const struct work_settings *settin
                         struct work_stage *stage);
 void input_free(struct input *input); /* NULL is allowed */
 
-/* ---- partitions come and go */
+/* ---- assigned and revoked partitions */
 
 /* Sets committed->offset to the next offset to read. Returns false after ending_fail(). */
 bool input_assign(struct input *input, rd_kafka_topic_partition_t *committed);
@@ -38,11 +38,10 @@ void input_committed(struct input *input);
 
 void input_read(struct input *input, const rd_kafka_message_t *message);
 
-/* Takes a broker's message that the log of a partition has ended. */
+/* Handles librdkafka's message that the log of a partition has no more messages now. */
 void input_end(struct input *input, const rd_kafka_message_t *message);
 
-/* Closes traces that are due in a partition whose log has ended, as no message there brings the
- * time. */
+/* Closes due traces of a partition without new messages, whose times would close the traces. */
 void input_pass_time(struct input *input);
 
 /* Closes traces early while they take more than max_open_bytes. */

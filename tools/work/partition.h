@@ -1,13 +1,13 @@
 /*
- * Assembles the traces of one partition of the topic. Closes them in the order of their first
- * messages, `wait` later by the log's time. All results are a function of the log, so another
- * worker gets the same results. A new worker continues at the watermark: the first message of the
- * oldest trace that was open at the last commit. A trace that begins before the watermark is
- * decided: the previous worker has counted its spans, also late ones. To know the decided traces,
- * the worker reads back as far as closed traces are remembered, which is 2 x wait after their last
- * span.
+ * Assembles the traces of one partition of the topic. Closes the traces in the order of their first
+ * messages, each `wait` after its first message by the log's time. All results are a function of
+ * the log, so another worker gets the same results. A new worker continues at the watermark: the
+ * first message of the oldest trace that was open at the last commit. A trace that begins before
+ * the watermark is decided: the previous worker has counted its spans, also late ones. To know the
+ * decided traces, the new worker begins to read before the watermark: as far back as closed traces
+ * are remembered, which is 2 x wait after their last span.
  *
- * Knows nothing of Kafka.
+ * These files know nothing of Kafka.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,8 +33,8 @@ struct place {
 
 #define PLACE_TEXT_MAX 96
 
-/* Convert all but the watermark to and from a commit's metadata. A malformed text, or one that does
- * not fit the watermark, means that nothing is read back. */
+/* Convert all members except the watermark to and from a commit's metadata. For a malformed text,
+ * or a text that contradicts the watermark, the worker begins to read at the watermark. */
 void place_write(const struct place *place, char text[PLACE_TEXT_MAX]);
 struct place place_read(int64_t watermark, struct text text);
 
@@ -55,7 +55,7 @@ struct log_message {
     struct text bytes;
 };
 
-/* A copy of a message, kept until all open traces began after it. */
+/* A copy of a message, held until all open traces have begun after it. */
 struct held_message {
     struct held_message *next;
     int64_t offset;
@@ -122,13 +122,13 @@ struct assembly {
 void assembly_open(struct assembly *assembly);
 void assembly_close(struct assembly *assembly);
 
-/* The log's time is at least this from offset `from` on. */
+/* From offset `from` on, the log's time is at least `ms`. */
 struct log_time {
     int64_t ms;
     int64_t from;
 };
 
-#define LOG_TIMES 128U /* a power of two; some 3 x wait, in steps of wait / 32 */
+#define LOG_TIMES 128U /* a power of two; 4 x wait, in steps of wait / 32 */
 
 struct held_traces {
     struct held_trace *first, *last;
@@ -155,14 +155,14 @@ bool partition_open(struct partition *partition, struct assembly *assembly, stru
 /* Drops the open traces, as another worker gets the partition. */
 void partition_close(struct partition *partition);
 
-/* message->offset is at least `next`. */
+/* Reads a message, whose offset is at least partition_next(). */
 void partition_read(struct partition *partition, const struct log_message *message);
 
-/* No earlier message will come: closes the traces due by then. */
+/* Closes the traces that are due at time_ms. All further messages have later times. */
 void partition_pass(struct partition *partition, int64_t time_ms);
 
-/* Closes the oldest open trace early, or forgets the oldest decided one. Returns false if there is
- * none. */
+/* Closes the oldest open trace early, or forgets the oldest decided trace. Returns false if the
+ * partition has no trace. */
 bool partition_relieve(struct partition *partition);
 
 struct place partition_place(const struct partition *partition);
@@ -173,7 +173,7 @@ static inline int64_t partition_next(const struct partition *partition)
     return partition->next;
 }
 
-/* Returns whether no trace is open and none is remembered. */
+/* Returns whether no trace is open, and no closed trace is remembered. */
 static inline bool partition_is_empty(const struct partition *partition)
 {
     return !partition->open_traces.first && !partition->decided.first;

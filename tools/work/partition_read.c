@@ -109,8 +109,8 @@ static bool partition_take_origin(struct message_reading *reading, const struct 
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-/* Assigns field by field, here and below: a struct assignment compiles to a loop, which is slower.
- */
+/* Assigns field by field, as do the functions below: a struct assignment compiles to a loop, which
+ * is slower. */
 static void partition_describe(const struct message_reading *reading, const struct otlp_span *span,
                                struct trace_span *described)
 {

@@ -1,7 +1,7 @@
 /*
- * blkin work --root: the root's loop. The root reads the deltas of all workers. It uses no
- * consumer group, so each of several roots gets all deltas. The root shows numbers only after
- * reading all existing deltas, so that no number falls after a restart.
+ * blkin work --root: the root's loop. The root reads the deltas of all workers. The root uses no
+ * consumer group, so each of several roots gets all deltas. It shows numbers only after reading all
+ * existing deltas, so that no number falls after a restart.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -32,10 +32,10 @@ static const char usage[] =
 #define ROOT_ASK_MS       2000        /* between requests for partitions while the topic has none */
 #define ROOT_ASK_LATER_MS 30000       /* between later requests */
 #define ROOT_ANSWER_MS    1000        /* for the brokers' answer */
-#define ROOT_SAVE_MS      1000
-#define SAVE_SHARE        20    /* saving may take 1/20 of the time */
-#define ONCE_LIMIT_MS     30000 /* --once: the longest wait for a message */
-#define SAVE_MAX_MS       60000 /* the longest pause after a slow save */
+#define ROOT_SAVE_MS      1000        /* the shortest pause between saves */
+#define SAVE_SHARE        20          /* saving may take 1/20 of the time */
+#define ONCE_LIMIT_MS     30000       /* --once: the longest wait for a message */
+#define SAVE_MAX_MS       60000       /* the longest pause after a slow save */
 
 struct root {
     struct frame frame;
@@ -90,7 +90,7 @@ static json_t *root_summary_json(const struct root_deltas *deltas)
                      (json_int_t)merged->gaps, "workers", root_workers_json(merged));
 }
 
-/* ---- once ------------------------------------------------------------------------------------ */
+/* ---- the option --once ----------------------------------------------------------------------- */
 
 static bool root_print(const struct root_deltas *deltas, bool is_json, struct error *error)
 {
@@ -158,7 +158,7 @@ static json_t *root_status(void *context)
     return json;
 }
 
-/* ---- its state ------------------------------------------------------------------------------- */
+/* ---- the saved state ------------------------------------------------------------------------- */
 
 static void root_saved(void *context, const char *problem)
 {

@@ -79,7 +79,7 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path)
     is_taken = json && root_deltas_take_state(deltas, json, path, &error);
     json_decref(json);
     if (is_taken) {
-        say(BK7050, "goes on after %llu messages", (unsigned long long)deltas->merged->messages);
+        say(BK7050, "continues after %llu messages", (unsigned long long)deltas->merged->messages);
         return true;
     }
     (void)snprintf(aside, sizeof(aside), "%s.old", path);

@@ -1,6 +1,6 @@
 /*
  * The root's reader of the topic of deltas. The reader reads all partitions, without a consumer
- * group, and sums the deltas. For a restart, the reader saves the sums and the offsets in one file,
+ * group, and sums the deltas. For a restart, the root saves the sums and the offsets in one file,
  * which it replaces atomically. So the sums contain each delta once, and counters never fall,
  * however short the topic's retention is.
  *
@@ -26,8 +26,9 @@ struct root_deltas {
 bool root_deltas_open(struct root_deltas *deltas, const struct config *config, struct error *error);
 void root_deltas_close(struct root_deltas *deltas);
 
-/* Continues from the saved state. Renames an unusable state, such as that of another topic, to
- * PATH.old, and reads the whole topic. Returns false when out of memory. */
+/* Loads the saved state, from which root_deltas_read() continues. Renames an unusable state, such
+ * as that of another topic, to PATH.old; the whole topic is then read. Returns false when out of
+ * memory. */
 bool root_deltas_load(struct root_deltas *deltas, const char *path);
 
 /* Returns the text of the state file for saver_write(). NULL: out of memory. */

@@ -9,7 +9,8 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 
-/* The bytes around the spans of an origin. */
+/* The most bytes of protobuf's tags and lengths around one span, or around one part of an origin.
+ */
 #define AROUND_MAX 64U
 
 struct keeper {
@@ -129,7 +130,7 @@ static bool keeper_put_spans(struct keeper *keeper, uint32_t partition,
     return true;
 }
 
-/* Keeps a trace in one message if it fits. */
+/* Writes a trace into one message if the trace fits. */
 static bool keeper_add_to_topic(struct keeper *keeper, const struct held_trace *trace,
                                 struct work_counts *counts)
 {
@@ -176,7 +177,7 @@ static bool keeper_add_to_exporter(struct keeper *keeper, const struct held_trac
     return true;
 }
 
-/* ---- either ---------------------------------------------------------------------------------- */
+/* ---- both kinds of keepers ------------------------------------------------------------------- */
 
 bool keeper_add(struct keeper *keeper, const struct held_trace *trace, struct work_counts *counts)
 {
@@ -222,6 +223,8 @@ void keeper_free(struct keeper *keeper)
     free(keeper->messages);
     free(keeper);
 }
+
+/* ---- the stage ------------------------------------------------------------------------------- */
 
 #define STAGE_NAMES_MAX 65536U
 #define NAMES_BYTES_MAX (16U << 20)

@@ -1,6 +1,6 @@
 /*
- * The stage of a worker: assembles traces, counts them, and keeps them if a rule matches. Knows
- * nothing of Kafka.
+ * The stage of a worker: assembles traces, counts them, and keeps them if a rule matches. The stage
+ * knows nothing of Kafka.
  *
  * A worker does not use the sink's stages (babeltrace-plugin/stages/chain.h). The stages take
  * decoded spans, and decoding costs more than all other work of a worker. A worker's counts must
@@ -39,8 +39,8 @@ struct keeper *keeper_new_topic(uint32_t partitions, keeper_emit_fn *emit, void 
 struct keeper *keeper_new_exporter(const struct exporter_options *options,
                                    const struct exporter_callbacks *callbacks, struct error *error);
 
-/* Adds a trace's spans, and counts them and spans that are too large for a message. Returns false
- * if emit failed, a span cannot be decoded, or memory is short. */
+/* Adds a trace's spans. Counts these spans, and those that are too large for a message. Returns
+ * false if emit() failed, a span cannot be decoded, or memory is short. */
 bool keeper_add(struct keeper *keeper, const struct held_trace *trace, struct work_counts *counts);
 
 /* Emits all added spans. With an exporter: delivers them, or stores them in its spool, or counts
@@ -53,7 +53,7 @@ bool keeper_exporter_counts(struct keeper *keeper, struct exporter_counts *count
 /* NULL is allowed. */
 void keeper_free(struct keeper *keeper);
 
-/* Begins with zeros, then work_stage_open(). */
+/* The struct begins with zeros: see work_stage_open(). */
 struct work_stage {
     struct work_counts counts;
     struct names *names;
@@ -64,10 +64,10 @@ struct work_stage {
     struct assembly assembly;
 };
 
-/* Returns false when out of memory; the caller closes it in any case. */
+/* Returns false when out of memory; the caller calls work_stage_close() in any case. */
 bool work_stage_open(struct work_stage *stage, int64_t wait_ms);
 
-/* Frees the rules and the keeper, too. */
+/* Frees the members, also the rules and the keeper. */
 void work_stage_close(struct work_stage *stage);
 
 #endif

@@ -28,8 +28,8 @@ __attribute__((format(printf, 1, 2))) void ending_fail(const char *format, ...);
 
 bool ending_has_failed(void);
 
-/* Returns false if the worker failed before it was asked to end. Later failures do not count: the
- * group may change while the worker leaves. */
+/* Returns false if the worker failed before it was asked to end. Later failures do not count,
+ * because the group may change while the worker leaves. */
 bool ending_is_well(void);
 
 /* The configuration of a worker, without the sink's parameters. */
@@ -66,8 +66,8 @@ bool transactions_emit_kept(void *transactions, uint32_t partition, const char *
 bool transactions_commit(struct transactions *transactions, rd_kafka_t *consumer,
                          const rd_kafka_topic_partition_list_t *offsets);
 
-/* Returns whether a counter has changed since the last commit. Times and memory do not count, as
- * they always change. */
+/* Returns whether messages, open spans, closed traces or partitions have changed since the last
+ * commit. */
 bool transactions_has_news(const struct transactions *transactions);
 
 /* Runs the callbacks of librdkafka. */

@@ -38,8 +38,8 @@ static const char usage[] =
     ;
 
 #define PAGE_MS   25   /* between calls that serve the metrics page */
-#define QUIET_MS  5000 /* without new counts; a commit then shows that the worker runs */
-#define WINDOW_NS INT64_C(1000000000)
+#define QUIET_MS  5000 /* between commits without new counts, which show that the worker runs */
+#define WINDOW_NS INT64_C(1000000000) /* the period of busy_ratio and behind_seconds */
 #define CLOSE_S   40 /* the limit for leaving the group and delivering kept traces */
 
 struct worker {
@@ -183,7 +183,7 @@ static bool worker_open_keeper(struct worker *worker, struct error *error)
         return worker->stage.keeper != NULL;
     }
     if (strcmp(url.topic, worker->settings.input.topic) == 0)
-        return error_set(error, "endpoint: it names the topic of input: the workers would read "
+        return error_set(error, "endpoint: the topic is that of input: the workers would read "
                                 "their kept traces again and again");
     partitions = transactions_open_kept(worker->transactions, url.topic, error);
     if (partitions == 0)
@@ -194,7 +194,7 @@ static bool worker_open_keeper(struct worker *worker, struct error *error)
     return worker->stage.keeper != NULL;
 }
 
-/* Makes a random name unless the configuration has one. */
+/* Makes a name of host, process and time unless the configuration has a name. */
 static void worker_set_instance(struct work_settings *settings, const char *given)
 {
     char host[128] = "";
@@ -266,8 +266,9 @@ static void *worker_end_late(void *unused)
     (void)unused;
     (void)sleep(CLOSE_S);
     say(BK7022,
-        "not ended after %d s: it has not left its group, or not delivered kept traces; what was "
-        "not committed is left to the next worker",
+        "not ended after %d s: the worker has not left its group, or not delivered kept traces; "
+        "the "
+        "next worker counts the spans that are not committed",
         CLOSE_S);
     _exit(1);
 }

@@ -49,18 +49,20 @@ static size_t make_input(uint8_t *input)
     return size;
 }
 
-static void tell(int signal)
+/* Prints the number of the input that ended the program. */
+static void print_input_number(int signal)
 {
     char text[64];
     const int length = snprintf(text, sizeof(text), "input %lu\n", number);
 
     (void)!write(STDERR_FILENO, text, (size_t)length);
-    raise(signal); /* as it was: see SA_RESETHAND */
+    raise(signal); /* with the default action: see SA_RESETHAND */
 }
 
 int main(int argc, char **argv)
 {
-    const struct sigaction action = {.sa_handler = tell, .sa_flags = SA_RESETHAND | SA_NODEFER};
+    const struct sigaction action = {.sa_handler = print_input_number,
+                                     .sa_flags = SA_RESETHAND | SA_NODEFER};
     const unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 10) : REPLAY_RUNS;
     const unsigned long first = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     const clock_t end = clock() + SECONDS * CLOCKS_PER_SEC;
