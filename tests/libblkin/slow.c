@@ -78,7 +78,7 @@ static int one_span(char **words)
 
 /* ---- steps ---- */
 
-#define SLOW_STEP_MS 400
+#define SLOW_STEP_MS 3000 /* a fast step takes 2 s if the machine stands still */
 
 static void step(struct blkin_span *span, const char *name, long ms)
 {
