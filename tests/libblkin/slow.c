@@ -111,7 +111,7 @@ static int steps(void)
     blkin_step_begin(&span, "around", BLKIN_INTERNAL); /* fits, too, but ends later */
     step(&span, "fsync", SLOW_STEP_MS);
     blkin_step_end(&span);
-    blkin_span_set_start(&span, blkin_now() - 1000000000);
+    blkin_span_set_start(&span, blkin_now() - 5000000000); /* before the steps */
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "open at the end", BLKIN_SERVER, NULL);
