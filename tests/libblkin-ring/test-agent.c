@@ -310,7 +310,7 @@ SCENARIO(again)
 }
 
 /* The agent has not read for a long time: the program asks, and gets the same memory. Meanwhile it
- * uses the memory. */
+ * uses the memory. After a kill of the agent and of the fdserver, it gets another memory. */
 SCENARIO(quiet)
 {
     const struct ring_map *first;
@@ -325,6 +325,8 @@ SCENARIO(quiet)
         is_kept &= ring_map() == first;
     });
     CHECK(is_kept && ring_map() == first);
+    agent_give(&agent, &other);
+    RECORD_UNTIL(spans(&other) > 0);
     agent_stop(&agent);
 }
 
