@@ -12,6 +12,10 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 # matter in tables of their own, and would spend half of their time on the reports.
 fuzz_trace_cmp = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_trace_cmp =
+# libFuzzer chooses inputs by their coverage of the product, not of the fuzzer. (config, json and otlp include sources of the product: a pragma
+# in them marks their own functions.)
+fuzz_ignored = -fsanitize-coverage-ignorelist=tests/fuzz/parts/ignored
+$(addprefix $(BUILD)/fuzz/fuzz-,config context json otlp): fuzz_ignored =
 fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_optional) -Itests/plugin \
 	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
 	-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(fuzz_trace_cmp) \
@@ -48,8 +52,8 @@ $(call fuzz_both,fuzz-queue): fuzz_own = $(addprefix babeltrace-plugin/deliver/,
 $(call fuzz_both,fuzz-queue): fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \
 	-Dpthread_cond_wait=fuzz_cond_wait -Dpthread_cond_timedwait=fuzz_cond_timedwait
 fuzz_flags =
-$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) tests/libblkin/context_model.h tests/rings/packed.h $(fuzz_archives)
-	$(call say,FUZZ)$(FUZZ_CC) $(fuzz_cflags) $(fuzz_flags) -fsanitize=fuzzer -o $@ $< $(fuzz_own) \
+$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/parts/ignored $(wildcard tests/fuzz/*.h) tests/libblkin/context_model.h tests/rings/packed.h $(fuzz_archives)
+	$(call say,FUZZ)$(FUZZ_CC) $(fuzz_cflags) $(fuzz_flags) $(fuzz_ignored) -fsanitize=fuzzer -o $@ $< $(fuzz_own) \
 		$(fuzz_archives) -Wl,--as-needed $(call pkg_libs,$(tool_pkgs)) -lm
 $(fuzz_tests): $(BUILD)/%: %.c tests/fuzz/parts/replay.c $(wildcard tests/fuzz/*.h tests/plugin/*.h tests/work/*.h) tests/libblkin/context_model.h tests/rings/packed.h $(tool_parts)
 	@mkdir -p $(@D)

@@ -189,7 +189,7 @@ wait_for 20 agent "all spans again" has_taken || exit 1
 
 # a file as endpoint with send = slow
 conf send=slow "endpoint=file:$WORK/slow.json"
-reload || fail "slow requests to a file: $(<"$WORK/reload.log")"
+reload || fail "the reload to send = slow and another file failed: $(<"$WORK/reload.log")"
 make "slow 250"
 has_slow() {
     [ "$(jq "[.[] | select(.traceId == \"$ID\")] | length" "$WORK/slow.json")" = 3 ]

@@ -7,9 +7,6 @@
  */
 #include "fuzz.h"
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 #include "babeltrace-plugin/spans/assembler.h"
 #include "babeltrace-plugin/spans/source.h"
 
@@ -159,5 +156,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assembler_free(assembler);
     return 0;
 }
-
-#pragma clang attribute pop

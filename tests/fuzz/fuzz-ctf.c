@@ -10,9 +10,6 @@
  */
 #include "fuzz.h"
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 #include "babeltrace-plugin/sink.h"
 #include "zipkin_rules.h"
 
@@ -433,5 +430,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_account(check_spans());
     return 0;
 }
-
-#pragma clang attribute pop

@@ -11,9 +11,6 @@
 
 #include <string.h>
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 #define URL "http://collector:9411/api/v2/spans"
 
 /* Returns a status with a meaning, a number next to such a status, or any number. */
@@ -117,5 +114,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_message(&reply.error, URL ": ");
     return 0;
 }
-
-#pragma clang attribute pop

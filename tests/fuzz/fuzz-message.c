@@ -10,9 +10,6 @@
 
 #include <string.h>
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 /* ---- messages that the input makes: most members are right ------------------------------------
  */
 
@@ -205,5 +202,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_decref(messages);
     return 0;
 }
-
-#pragma clang attribute pop

@@ -13,9 +13,6 @@
 #include "babeltrace-plugin/encode/protobuf.h"
 #include "babeltrace-plugin/encode/encoder.h"
 
-/* libFuzzer chooses inputs by their coverage of the decoder, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 #define UNITS 3
 
 static struct fenced request;
@@ -232,5 +229,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         REQUIRE(!decoded.is_broken && !decoded.invalid && decoded.spans == written.count);
     return 0;
 }
-
-#pragma clang attribute pop

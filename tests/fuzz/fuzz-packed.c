@@ -10,9 +10,6 @@
  */
 #include "fuzz.h"
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 #include "babeltrace-plugin/spans/assembler.h"
 #include "babeltrace-plugin/spans/event.h"
 
@@ -203,5 +200,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fence_lift(&fenced, length);
     return 0;
 }
-
-#pragma clang attribute pop

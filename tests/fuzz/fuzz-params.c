@@ -8,9 +8,6 @@
 
 #include "babeltrace-plugin/params.h"
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 static const struct param_rule *rules;
 static size_t rule_count;
 
@@ -193,5 +190,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bt_value_put_ref(map);
     return 0;
 }
-
-#pragma clang attribute pop

@@ -10,9 +10,6 @@
  */
 #include "fuzz.h"
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 #include "babeltrace-plugin/deliver/queue.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
@@ -397,5 +394,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     queue_free(queue);
     return 0;
 }
-
-#pragma clang attribute pop

@@ -8,9 +8,6 @@
 
 #include "babeltrace-plugin/rules/pairing.h"
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 static const char good_rules[] =
     "[lookup name]\nevent = a:n\nkey = k\nvalue = s\n"
     "[span {name(k)} {s}]\nbegin = a:b if n < 200\nend = a:e\nat = a:m as stage\n"
@@ -161,5 +158,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_events();
     return 0;
 }
-
-#pragma clang attribute pop

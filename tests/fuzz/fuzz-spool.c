@@ -7,9 +7,6 @@
  */
 #include "fuzz.h"
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/deliver/spool_log.h"
 
@@ -227,5 +224,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_mark(fd);
     return 0;
 }
-
-#pragma clang attribute pop

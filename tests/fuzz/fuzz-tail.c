@@ -10,9 +10,6 @@
 #include "babeltrace-plugin/model/tail.h"
 #include "babeltrace-plugin/model/statistics.h"
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 #define TAIL_NAMES 6
 
 static struct fuzz source;
@@ -147,5 +144,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     statistics_clear(statistics);
     return 0;
 }
-
-#pragma clang attribute pop

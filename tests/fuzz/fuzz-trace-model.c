@@ -12,9 +12,6 @@
 
 #include <string.h>
 
-/* libFuzzer chooses inputs by their coverage of the product, not of this file */
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
 #define MODEL_SPANS 64
 #define MODEL_TIME  64 /* starts and durations are below this */
 #define MODEL_ALIKE 8  /* the most spans of one id: SAME_ID_MAX of model.c */
@@ -273,5 +270,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_statistics(&model, names);
     return 0;
 }
-
-#pragma clang attribute pop

@@ -85,7 +85,7 @@ static int one_span(char **words)
 
 /* ---- steps ---- */
 
-#define SLOW_STEP_MS 400
+#define SLOW_STEP_MS 3000 /* a fast step takes 2 s if the machine stands still */
 
 static void step(struct blkin_span *span, const char *name, long ms)
 {
@@ -118,7 +118,7 @@ static int steps(void)
     blkin_step_begin(&span, "around", BLKIN_INTERNAL); /* fits, too, but ends later */
     step(&span, "fsync", SLOW_STEP_MS);
     blkin_step_end(&span);
-    blkin_span_set_start(&span, now_ns() - 1000000000);
+    blkin_span_set_start(&span, now_ns() - 5000000000); /* before the steps */
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "open at the end", BLKIN_SERVER, NULL);
