@@ -9,6 +9,7 @@
 #include "check.h"
 #include "waits.h"
 
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -248,6 +249,41 @@ TEST(test_idle_spooler)
     CHECK((double)(clock() - begin) / CLOCKS_PER_SEC < 0.1);
     queue_finish(queue, sent);
     check_counts(queue, OUTCOME_UNDELIVERED, 2 * QUEUE_BATCH, 0);
+    queue_free(queue);
+}
+
+static void *take(void *queue)
+{
+    return queue_take(queue);
+}
+
+/* A sender that waits for more spans takes the open batch when none will come in time. */
+TEST(test_pause)
+{
+    struct queue_options options = usual;
+    struct span_queue *queue = queue_new(&usual);
+    void *batch = NULL;
+    int64_t begin_ms = clock_ms();
+    pthread_t sender;
+
+    CHECK(pthread_create(&sender, NULL, take, queue) == 0);
+    add(queue, 1);
+    pause_us(10000); /* usually, the sender waits by then */
+    queue_note_pause(queue, QUEUE_LONG + 1);
+    CHECK(pthread_join(sender, &batch) == 0 && batch && ((struct batch *)batch)->count == 1);
+    CHECK(clock_ms() - begin_ms < QUEUE_LONG / 2);
+    queue_note_pause(queue, QUEUE_LONG + 1); /* there is no batch */
+    queue_finish(queue, batch);
+    queue_free(queue);
+
+    options.batch_timeout_ms = 50;
+    queue = queue_new(&options);
+    begin_ms = clock_ms();
+    add(queue, 1);
+    queue_note_pause(queue, 50); /* not longer than the sender waits anyway */
+    batch = queue_take(queue);
+    CHECK(clock_ms() - begin_ms >= 50);
+    queue_finish(queue, batch);
     queue_free(queue);
 }
 
