@@ -71,6 +71,21 @@ check_traces() {
         --store "$(part_address store-1)" --store "$(part_address store-2)"
 }
 
+# record_requests NAME REQUESTS: records the requests of the example stack's client as a trace in $WORK/NAME.
+record_requests() {
+    start_session "$1" --output="$WORK/$1" && run_client "$2" || exit 1
+    lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
+}
+
+# convert ENDPOINT FOLDER...: sends the spans of recorded traces.
+convert() {
+    start_collector "$@"
+    wait_part collector 120 || {
+        show_log collector
+        fail "babeltrace2 of ${*:2} to $1 has failed"
+    }
+}
+
 # Checks that this LTTng writes CTF 2 (since 2.16), and this babeltrace2 reads it (since 2.1).
 knows_ctf_2() {
     has_trace_formats || return

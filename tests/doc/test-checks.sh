@@ -8,7 +8,7 @@ set -u
 copy=$(mktemp -d) || exit 1
 trap 'rm -rf "$copy"' EXIT
 
-# plant FILE SED TEXT: changes the file; the next check has to say that.
+# plant FILE SED TEXT: changes the file; the next check must print TEXT.
 expected=()
 plant() {
     cp -p "$copy/$1" "$copy/before"
@@ -16,7 +16,7 @@ plant() {
     cmp -s "$copy/$1" "$copy/before" && fail "$1: nothing was changed"
     expected+=("$3")
 }
-# finds CHECK: each fault that was planted since the last one; then there is none again
+# finds CHECK: CHECK must report each fault that was planted since the last call. Then removes the faults.
 finds() {
     local text
     "$SRC/scripts/$1" --root="$copy" "${@:2}" >"$copy/said" && fail "$*: nothing is wrong"

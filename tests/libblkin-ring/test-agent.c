@@ -315,7 +315,7 @@ SCENARIO(again)
 }
 
 /* Nobody has read for a long time: the program asks, and gets the same memory, which it uses
- * meanwhile. */
+ * meanwhile. After a kill of the agent and of the fdserver, the program gets another memory. */
 SCENARIO(quiet)
 {
     const struct ring_map *first;
@@ -330,6 +330,8 @@ SCENARIO(quiet)
         is_kept &= ring_map() == first;
     });
     CHECK(is_kept && ring_map() == first);
+    agent_give(&agent, &other);
+    RECORD_UNTIL(spans(&other) > 0);
     agent_stop(&agent);
 }
 

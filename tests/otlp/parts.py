@@ -1,4 +1,4 @@
-# The shared parts of the tests of the spans of SDKs: the agent, and requests.
+# The shared parts of the tests of SDKs' spans: the agent, and requests.
 # SPDX-License-Identifier: BSD-2-Clause
 import contextlib
 import gzip
@@ -26,7 +26,7 @@ def expect(condition, what):
 
 
 class Agent:
-    """`blkin agent`; its configuration is that of the environment, and of the file `config`."""
+    """`blkin agent`, with a configuration from the environment and from the file `config`."""
 
     def __init__(self, endpoint="http://127.0.0.1:1", rules="", **more):
         """more: keys of its configuration, as in the environment."""
@@ -57,7 +57,7 @@ class Agent:
         return ask(self.folder.name + "/run/agent.sock")
 
     def reload(self, text):
-        """Gives it this file as its configuration."""
+        """Makes the text the agent's configuration."""
         with open(self.config, "w", encoding="ascii") as file:
             file.write(text)
         subprocess.run([BUILD + "/bin/blkin", "reload", "agent"], env=self.environment, check=True)
