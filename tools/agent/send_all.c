@@ -129,12 +129,14 @@ static void all_advance(struct send_all *all, int64_t time_ns)
 static void all_look(void *context)
 {
     struct send_all *all = context;
+    int64_t next_ms;
 
     all->next_sample =
         sampler_read(all->sampler, all->next_sample, all->samples_from_ns, all_take_sample, all);
     all_advance(all, follow_look(all->follow));
-    timer_set(all->agent->loop, &all->look,
-              follow_next_ms(all->follow, config_integer(all->agent->config, "ring-poll-ms")));
+    next_ms = follow_next_ms(all->follow, config_integer(all->agent->config, "ring-poll-ms"));
+    export_note_pause(all->agent->export, next_ms);
+    timer_set(all->agent->loop, &all->look, next_ms);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */

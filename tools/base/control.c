@@ -15,7 +15,7 @@
 
 #define CLIENTS_MAX         16
 #define CONTROL_REQUEST_MAX 4096 /* a hundred trace ids */
-#define CLIENT_TIME_MS      5000
+#define CLIENT_TIME_MS      5000 /* for request and answer, on both sides */
 #define ANSWER_MAX          (64 << 20)
 
 struct client {

@@ -31,10 +31,10 @@ static const char usage[] =
     ;
 
 #define SWEEP_PERIOD_MS  600000 /* between deletions of files of ended sessions */
-#define DRAIN_LOOK_MS    100
-#define DRAIN_EXTRA_MS   5000 /* added to flush-timeout-ms */
-#define NOTIFY_PERIOD_MS 1000
-#define READY_MAX_MS     10000 /* the longest wait for a first reader */
+#define DRAIN_LOOK_MS    100    /* between checks whether all events are read */
+#define DRAIN_EXTRA_MS   5000   /* added to flush-timeout-ms */
+#define NOTIFY_PERIOD_MS 1000   /* between reports to systemd */
+#define READY_MAX_MS     10000  /* the longest wait for a first reader */
 
 struct live_service {
     struct frame frame;

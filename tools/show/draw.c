@@ -16,7 +16,7 @@
 #define DRAW_LABEL_MIN 14
 #define DRAW_INDENT    2
 #define DRAW_DEPTH_MAX 12 /* indented levels */
-#define NOTE_ROOM_MIN  20
+#define NOTE_ROOM_MIN  20 /* columns of a tag or an annotation */
 #define USAGE_COLUMNS  21 /* columns of the cells: on a CPU, waiting, blocked */
 #define USAGE_CELL     (USAGE_COLUMNS / 3 - 1)
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LABEL_WISH 24
+#define LABEL_WISH 24 /* a narrower label hides columns first */
 #define CELL_WIDTH 7
 #define COLUMNS    (sizeof(columns_of_table) / sizeof(columns_of_table[0]))
 
