@@ -29,6 +29,11 @@ def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionEr
         pause(every_s)
 
 
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
 def pause(seconds):
     """Sleeps: for the pace of a load, or until a random moment. wait_until() waits for conditions."""
     time.sleep(max(0, seconds))  # the caller gives the reason

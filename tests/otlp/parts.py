@@ -13,16 +13,11 @@ import time
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
 import otlp  # noqa: E402
-from common import ENVIRONMENT, LIMIT_S, ask, cpu_s, free_port, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, ask, cpu_s, expect, free_port, wait_until  # noqa: E402
 
 PROTOBUF = "application/x-protobuf"
 # AddressSanitizer keeps freed memory for a while, and has a map of all memory
 SANITIZER_MB = 150 if "ASAN_OPTIONS" in os.environ else 0
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
 
 
 class Agent:

@@ -8,7 +8,7 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import PATIENCE, pause, wait_until  # noqa: E402,F401
+from common import PATIENCE, expect, pause, wait_until  # noqa: E402,F401
 
 SCENARIOS = {}
 
@@ -26,11 +26,6 @@ def scenarios_of(function, cases):
     """Makes one scenario for each name: the function with these arguments."""
     for name, (positional, named) in cases.items():
         SCENARIOS[name] = functools.partial(function, *positional, **named)
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
 
 
 def attempt(name):
