@@ -379,7 +379,7 @@ class Show(unittest.TestCase):
         self.refused("expected FILE|FOLDER|URL", status=2)
         self.refused("unrecognized option", "--frob", status=2)
         self.refused("--width: expected a number", "-w", "x", "-", status=2)
-        self.refused("expected one of --list", "--list", "--around=1", "-", status=2)
+        self.refused("expected --list or --around, not both", "--list", "--around=1", "-", status=2)
         self.assertIn("usage: blkin show", show("--help").stdout)
         version = subprocess.run([BLKIN, "--version"], stdout=subprocess.PIPE, text=True)
         self.assertRegex(version.stdout, r"^blkin \d+\.\d+")

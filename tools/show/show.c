@@ -18,12 +18,9 @@ static const char usage[] =
 #include "tools/show/usage.txt.inc"
     ;
 
-static const char *const formats[] = {"text", "perfetto", NULL};
-
 struct show_options {
     bool annotations;
     bool list;
-    unsigned is_perfetto; /* the index in formats */
     size_t width;
     const char *source;
     const char *around; /* a span's id; NULL: not given */
@@ -266,20 +263,6 @@ static int show_trace(const struct trace_list *traces, const struct trace *trace
     return 0;
 }
 
-/* Writes the given trace; trace NULL: all traces. Returns the exit status. */
-static int show_for_perfetto(const struct trace_list *traces, const struct trace *trace,
-                             const char *source)
-{
-    size_t left_out;
-
-    if (!perfetto(trace ? trace : traces->traces, trace ? 1 : traces->count, source, &left_out))
-        return no_memory();
-    if (left_out)
-        fprintf(stderr, "blkin show: %zu span%s without a start: left out\n", left_out,
-                left_out == 1 ? "" : "s");
-    return 0;
-}
-
 #define SHOW_AGENT "agent:"
 
 /* Loads the spans that wait in the agent's spool. Returns false after printing an error. */
@@ -335,7 +318,6 @@ int show_command(int argc, char *argv[])
         VIEW_WIDTH(&options.width),
         VIEW_ONLY_ASCII,
         {"around", VIEW_TEXT, 0, .value = &options.around},
-        {"format", VIEW_CHOICE, 0, .value = &options.is_perfetto, .choices = formats},
     };
     const struct view_command command = {usage, all, sizeof(all) / sizeof(all[0]),
                                          1,     2,   "FILE|FOLDER|URL|agent: [TRACE-ID]"};
@@ -345,8 +327,8 @@ int show_command(int argc, char *argv[])
 
     if (status >= 0)
         return status;
-    if (options.list + (options.around != NULL) + (options.is_perfetto != 0) > 1) {
-        fputs("blkin show: expected one of --list, --around and --format=perfetto\n", stderr);
+    if (options.list && options.around) {
+        fputs("blkin show: expected --list or --around, not both\n", stderr);
         return 2;
     }
     options.source = argv[optind];
@@ -359,8 +341,6 @@ int show_command(int argc, char *argv[])
             status = 1;
         else if (options.around)
             status = show_around(&summary.traces, trace, options.around, options.source);
-        else if (options.is_perfetto)
-            status = show_for_perfetto(&summary.traces, trace, options.source);
         else
             status = show_trace(&summary.traces, trace, &options, summary.names, &summary.model);
     }

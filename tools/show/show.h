@@ -13,10 +13,4 @@
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations);
 
-/*
- * Prints the Trace Event Format (JSON). Perfetto requires that the spans of a thread nest. Leaves
- * out spans without a start and sets *left_out to their number. Returns false when out of memory.
- */
-bool perfetto(const struct trace *traces, size_t count, const char *source, size_t *left_out);
-
 #endif
