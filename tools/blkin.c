@@ -37,7 +37,7 @@ struct command {
 static const struct command commands[] = {
     {"blkin agent", "collect on this host: slow requests, or every span", agent_command},
     {"blkin config", "check and show the configuration", config_command},
-    {"blkin doctor", "say why no spans show up, and how to mend it", doctor_command},
+    {"blkin doctor", "say why no spans show up, and what to do", doctor_command},
     {"blkin graph", "show which service calls which, how often, how long", graph_command},
     {"blkin host", "list the metrics of this host, and its disks, processes, ...", host_command},
     {"blkin keep", "ask the agents for a trace, or for the last seconds", keep_command},

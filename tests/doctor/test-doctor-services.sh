@@ -161,7 +161,7 @@ wait_for 20 agent "the start of blkin agent" agent_runs || {
     exit 1
 }
 wrong rings.programs 'no running program writes into rings' 'programs that have recorded nothing'
-BLKIN_OTLP_LISTEN=127.0.0.1:4318 notes rings.programs 'only spans that come by OTLP are recorded' 'an agent of OTLP alone'
+BLKIN_OTLP_LISTEN=127.0.0.1:4318 notes rings.programs 'only spans that arrive by OTLP are recorded' 'an agent of OTLP alone'
 has_rings() {
     run_client 4 && doctor && [ -n "$(said rings.programs ok)" ]
 }

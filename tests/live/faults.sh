@@ -196,7 +196,7 @@ known=$(sed -n 's/^BK1002 blkin live: events: [0-9]* = \([0-9]*\) in spans.* mis
     tail -n 1)
 known=$((known))
 lost=$((made - got)) unrecorded=$((made - $(number "$WORK/made" 1)))
-said_twice=$(($(sed -n 's/.*at most \([0-9]*\) spans come twice$/\1/p' "$WORK/earlier.log" | paste -sd +) + 0))
+said_twice=$(($(sed -n 's/.*at most \([0-9]*\) spans are sent twice$/\1/p' "$WORK/earlier.log" | paste -sd +) + 0))
 printf '{"scenario": "%s", "faults": %d, "longest_ms": %d, "later_than_2_s": %d, "made": %d, "unrecorded": %d, "delivered": %d, "twice": %d, "twice_at_most": %d, "lost": %d, "counted": %d, "in_account": %d}\n' \
     "$scenario" "$count" "$longest" "$late" "$made" "$unrecorded" "$got" "$twice" "$said_twice" "$lost" "$said_lost" "$known"
 # No counter has the events that were recorded without a reader and lost with a daemon: the log has the length of that
@@ -214,10 +214,10 @@ says() {
     grep -q "$1" "$WORK/earlier.log" || fail "blkin live has not logged: $1"
 }
 case $scenario in
-reader | abort | away) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;
+reader | abort | away) says 'its reader was killed by signal .* it is started again, and reads the missed events' ;;
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
-live) says 'the last reader, process .* of an earlier run, .* what was recorded since' ;;
-sessiond) says "session daemon was restarted: it is made again\|session daemon is gone" ;;
+live) says 'the last reader, process .* of an earlier run, .* recorded since' ;;
+sessiond) says "session daemon was restarted: it is created again\|session daemon is gone" ;;
 consumerd) says "consumer daemon has died\|session daemon is gone\|the relay daemon does not have it any more" ;;
 esac
 case $scenario in

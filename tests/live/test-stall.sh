@@ -18,7 +18,7 @@ wait_for 20 live "the first spans" counter_reaches spans_accepted 500 || exit 1
 "$BUILD/tests/libblkin/killed" 10 mid-record 2>/dev/null
 accepted=$(counter spans_accepted)
 goes_on_or_says() {
-    live_says 'session "blkin" stands still: recording goes on in session "blkin-2"' ||
+    live_says 'session "blkin" stands still: recording continues in session "blkin-2"' ||
         { repairs_itself && counter_reaches spans_accepted $((accepted + 20000)); }
 }
 # LTTng 2.16 has a watchdog: it repairs the rings of a killed program, and no session stands still

@@ -98,7 +98,7 @@ class Graph(unittest.TestCase):
         self.assertEqual([line[:line.index("  ") if "  " in line.strip() else None].rstrip() if line[0] not in "| `" else
                           re.split(r"  +\d", line)[0].rstrip() for line in lines],
                          ["a", "|- b", "|  `- d", "|     |- d *", "|     `- e", "|        `- d *", "`- c", "   `- d *",
-                          "* what it calls is shown above"])
+                          "* the calls of this service are shown above"])
         # they call only each other
         lines = self.lines(calls_of([("x", "y"), ("y", "x")]))
         self.assertEqual([line.split("  ")[0].rstrip() for line in lines[:2]], ["x", "`- y"])

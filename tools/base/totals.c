@@ -216,7 +216,7 @@ void counts_hand_over(struct counts *counts)
     counts->output.spans -= counts->output.waiting + counts->output.held;
     counts->input.rules.begins -= counts->input.rules.open;
     counts->input.join.halves -= counts->input.join.waiting;
-    /* after a kill, the next run may see them again, or they may still come */
+    /* after a kill, the next run may read these events again, or they may still arrive */
     counts->core.events_missing += counts->core.events_awaited;
     counts->core.events_unsure += counts->core.events_awaited;
     for (size_t i = 0; i < counters_count; i++) {

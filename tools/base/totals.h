@@ -78,8 +78,8 @@ void counts_follow(struct counts *sum, const struct counts *part);
 
 /*
  * For a run that has ended: subtracts unfinished spans, begins and halves from the totals, as the
- * next run counts them again. Sets all gauges to 0 except the number of spans that wait in the
- * spool.
+ * next run counts them again. Counts awaited events as missing and unsure. Sets all gauges to 0
+ * except the number of spans that wait in the spool.
  */
 void counts_hand_over(struct counts *counts);
 

@@ -36,7 +36,8 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
     const int64_t well_s = wanted_s ? wanted_s : WELL_S;
 
     if (holds_s == 0) {
-        saw(LEVEL_OK, "ring.seconds", "nothing was recorded lately, so nothing is overwritten");
+        saw(LEVEL_OK, "ring.seconds",
+            "no program has recorded events lately, so no event is overwritten");
         return;
     }
     if (holds_s >= well_s)
@@ -64,7 +65,7 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
     if (strcmp(text_in(cluster, "state"), "connected") != 0) {
         saw(LEVEL_BAD, "cluster.answers",
             "the broker %s is not reached: %s: other hosts are not asked for traces" MEND
-            "start the broker there (mosquitto), or mend cluster and cluster-* in blkin.conf, "
+            "start the broker there (mosquitto), or correct cluster and cluster-* in blkin.conf, "
             "from %s",
             url, text_in(cluster, "error"), config_origin(doctor->config, "cluster"));
         return;
@@ -92,7 +93,7 @@ static void check_cluster_config(const json_t *status)
         return;
     saw(LEVEL_BAD, "cluster.config",
         "the agent refuses the text of %s: %s" MEND
-        "mend the text and publish it again: mosquitto_pub -r -t " CONFIG_TOPIC " -f FILE",
+        "correct the text and publish it again: mosquitto_pub -r -t " CONFIG_TOPIC " -f FILE",
         CONFIG_TOPIC, text_in(config, "refused"));
 }
 
@@ -177,7 +178,7 @@ static void rings_explain(const struct doctor *doctor, const struct process *pro
     else if (doctor->facts->rings_are_refused)
         saw(LEVEL_NOTE, "rings.program",
             "process %d (%s) has no rings: the service has refused rings to programs" MEND
-            "first mend ring.refused",
+            "first repair ring.refused",
             PROCESS_NAMED(process));
     else
         saw(LEVEL_NOTE, "rings.program",
@@ -212,7 +213,7 @@ void check_rings(const struct doctor *doctor)
     else if (*config_text(doctor->config, "otlp-listen") ||
              *config_text(doctor->config, "otlp-socket"))
         saw(LEVEL_NOTE, "rings.programs",
-            "no running program writes into rings: only spans that come by OTLP are recorded");
+            "no running program writes into rings: only spans that arrive by OTLP are recorded");
     else if (!search.hidden || geteuid() == 0)
         saw(LEVEL_BAD, "rings.programs",
             "no running program writes into rings" MEND

@@ -142,7 +142,7 @@ void group_run(const struct doctor *doctor, const struct check_group *group, int
     int status;
 
     if (group->needs && !is_well(group->needs)) {
-        saw(LEVEL_SKIPPED, group->name, "skipped: first mend %s", group->needs);
+        saw(LEVEL_SKIPPED, group->name, "skipped: first repair %s", group->needs);
         return;
     }
     child = group_start(doctor, group);

@@ -30,7 +30,7 @@ static const struct check_group groups[] = {
     {"sessiond", check_sessiond, FOR_LIVE, NULL, "systemctl restart lttng-sessiond"},
     {"sessiond.answers", check_sessiond_answer, FOR_LIVE, "sessiond.runs",
      "is lttng-sessiond stopped (state T)? kill -CONT it, or systemctl restart lttng-sessiond; if "
-     "relayd is bad, too, mend relayd first: LTTng 2.16 waits for the relay daemon"},
+     "relayd is bad, too, repair relayd first: LTTng 2.16 waits for the relay daemon"},
     {"rings", check_rings, FOR_AGENT, NULL, NULL},
     {"program", check_programs, FOR_LIVE, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"preload", check_preload, FOR_LIVE | FOR_AGENT, NULL, NULL},
@@ -141,7 +141,7 @@ static const char *guess_section(const struct config *config)
     return running.sessiond ? "live" : "agent";
 }
 
-/* Notes the other running services. */
+/* Reports the other running services. */
 static void tell_of_others(const struct doctor *checked)
 {
     const char *folder = config_text(checked->config, "runtime-dir");
@@ -183,7 +183,7 @@ static void describe_file(const char *path, char *text, size_t size)
                    (unsigned)(status.st_mode & 07777));
 }
 
-/* Notes a file that this user cannot read. The services' user may read it. */
+/* Reports a file that this user cannot read. The services' user may be able to read it. */
 static void tell_of_unreadable(const char *path)
 {
     const struct passwd *user;

@@ -147,9 +147,10 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
                    "spool = DIR in blkin.conf"
             : missing && is_about(doctor, "live")
                 ? "raise subbuf-bytes or subbuf-count in blkin.conf"
-            : missing ? "raise ring-bytes, or lower ring-poll-ms, in blkin.conf"
-                      : "journalctl -u blkin-live shows why; the next reader reads the rest, "
-                        "as far as the relay daemon still has it");
+            : missing
+                ? "raise ring-bytes, or lower ring-poll-ms, in blkin.conf"
+                : "journalctl -u blkin-live shows why; the next reader reads the missed events, "
+                  "as far as the relay daemon still has it");
 }
 
 /* Reports the service's own state and its last messages. */

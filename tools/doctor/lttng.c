@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define ROOTS_SOCKET "/run/lttng/client-lttng-sessiond"
-#define CHANNEL_HINT "lttng destroy %s; blkin %s makes it again"
+#define CHANNEL_HINT "lttng destroy %s; blkin %s creates it again"
 
 /* ---- the session daemon ---------------------------------------------------------------------- */
 
@@ -315,7 +315,7 @@ static void check_events(struct view *view)
             view->name);
 }
 
-/* ---- contexts, which only `lttng save` tells of ---------------------------------------------- */
+/* ---- contexts, which LTTng lists only in a saved session ------------------------------------- */
 
 #define SAVED_MAX (1 << 18)
 
@@ -446,7 +446,7 @@ void check_channel(const struct doctor *doctor)
     else if (doctor->facts->relayd_hangs)
         first = "relayd";
     if (first) {
-        saw(LEVEL_SKIPPED, "session.channel", "skipped: first mend %s", first);
+        saw(LEVEL_SKIPPED, "session.channel", "skipped: first repair %s", first);
         return;
     }
     find_domain(&view);

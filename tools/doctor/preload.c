@@ -33,7 +33,7 @@ struct preload_search {
     struct process wanted; /* --pid */
     bool is_hidden;
     struct preload_kind traced;   /* with the library */
-    struct preload_kind filtered; /* of these, with a seccomp filter and without rings */
+    struct preload_kind filtered; /* traced, with a seccomp filter and without rings */
     struct preload_kind secure;   /* for which LD_PRELOAD is ignored */
     struct preload_kind cleared;  /* without the LD_PRELOAD of their parents */
 };

@@ -186,7 +186,7 @@ void check_relayd_session(const struct doctor *doctor)
         saw(LEVEL_BAD, "relayd.session",
             "the relay daemon has %d sessions, but not \"%s\": that session is older than this "
             "relay daemon, or sends its data to another one" MEND
-            "lttng destroy %s; blkin live makes it again",
+            "lttng destroy %s; blkin live creates it again",
             listing.count, name, name);
         return;
     }
@@ -229,7 +229,7 @@ static void look_at_relayd(const struct doctor *doctor)
     if (is_own && doctor->facts->relayd_port && doctor->facts->relayd_port != (unsigned)control)
         saw(LEVEL_BAD, "relayd.port",
             "the session sends its data to port %u, but the relay daemon of blkin live has %d" MEND
-            "lttng destroy %s; blkin live makes it again",
+            "lttng destroy %s; blkin live creates it again",
             doctor->facts->relayd_port, (int)control, doctor->facts->session_name);
     check_answer(doctor, &relay);
 }

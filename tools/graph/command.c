@@ -161,7 +161,7 @@ static void put_calls(struct drawing *drawing)
         }
     }
     if (again)
-        puts("* what it calls is shown above");
+        puts("* the calls of this service are shown above");
 }
 
 /* ---- the services */
@@ -183,7 +183,7 @@ static void put_services(const struct drawing *drawing)
 
 /* ---- the whole text */
 
-/* Makes the tree as wide as its names need at a moderate depth. */
+/* Makes the tree wide enough for its names at half of the indented levels, if the line has room. */
 static void tree_lay_out(struct drawing *drawing, size_t width)
 {
     const size_t room = width - CELLS * CELL;

@@ -280,12 +280,12 @@ static void readers_say_death(struct live_reader *reader, int status, uint64_t l
         (void)snprintf(how, sizeof(how), "has ended with status %d", WEXITSTATUS(status));
     if (goes_on && readers_reads_old_events(reader))
         (void)snprintf(what, sizeof(what),
-                       "it is started again, and reads what it missed: at most %" PRIu64
-                       " spans come twice",
+                       "it is started again, and reads the missed events: at most %" PRIu64
+                       " spans are sent twice",
                        twice);
     else
         (void)snprintf(what, sizeof(what), "%" PRIu64 " spans were not delivered%s", lost,
-                       goes_on ? "; it is started again, and loses what is recorded until then"
+                       goes_on ? "; it is started again, and loses the events recorded until then"
                                : "");
     reader->readers->killed++;
     reader->readers->lost_spans += lost;

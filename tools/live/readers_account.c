@@ -95,16 +95,16 @@ static void readers_say_earlier_run(const struct live_reader *reader,
 
     if (!reader->readers->options.is_own_relay)
         (void)snprintf(what, sizeof(what),
-                       "%s: this one reads what it missed, and at most %" PRIu64
-                       " spans come twice",
+                       "%s: the new reader reads the missed events, and at most %" PRIu64
+                       " spans are sent twice",
                        account->has_ended ? "has ended" : "was killed", twice);
     else if (account->has_ended)
         (void)snprintf(what, sizeof(what),
-                       "has ended: what was recorded since then is lost, %.1f s", seconds);
+                       "has ended: the events recorded since then are lost, %.1f s", seconds);
     else
         (void)snprintf(what, sizeof(what),
-                       "was killed: %" PRIu64 " spans that waited for delivery are lost, and what "
-                       "was recorded since it last wrote its account, %.1f s ago",
+                       "was killed: %" PRIu64 " spans that waited for delivery are lost, and the "
+                       "events recorded since its last account, %.1f s ago",
                        account->counts.output.waiting, seconds);
     say(BK2033, "%s/%s: the last reader, process %ld of an earlier run, %s", reader->host,
         reader->session, account->pid, what);

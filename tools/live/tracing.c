@@ -216,7 +216,7 @@ const struct job tracing_look_job = {.name = "live-look",
 
 static void tracing_make_again(struct tracing *tracing, const char *why)
 {
-    say(BK2023, "session \"%s\": %s: it is made again", tracing->spec.name, why);
+    say(BK2023, "session \"%s\": %s: it is created again", tracing->spec.name, why);
     tracing_set_state(tracing, TRACING_NOT_YET);
     tracing_make(tracing);
 }
@@ -232,8 +232,8 @@ static bool tracing_has_other_daemon(struct tracing *tracing)
 
 static void on_looked(void *context, const void *result)
 {
-    static const struct error gone = {"LTTng's session daemon is gone, or does not answer: what is "
-                                      "recorded until it is back is lost"};
+    static const struct error gone = {"LTTng's session daemon is gone, or does not answer: events "
+                                      "recorded until the daemon is back are lost"};
     static const struct error headless = {
         "LTTng's consumer daemon has died, and the session daemon starts no new one: nothing is "
         "recorded until you restart lttng-sessiond"};
@@ -399,7 +399,7 @@ bool tracing_replace_stalled(struct tracing *tracing)
     (void)snprintf(tracing->spec.name, sizeof(tracing->spec.name), "%.200s-%u", tracing->first_name,
                    ++tracing->names);
     say(BK2026,
-        "session \"%s\" stands still: recording goes on in session \"%s\"; unread events of the "
+        "session \"%s\" stands still: recording continues in session \"%s\"; unread events of the "
         "old session are lost",
         tracing->destroy_name, tracing->spec.name);
     tracing_set_state(tracing, TRACING_NOT_YET);

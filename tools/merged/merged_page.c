@@ -18,7 +18,7 @@
 #define ROW_SERIES       (2 + 2 * HISTOGRAM_SERIES)
 #define EDGE_SERIES      (2 + HISTOGRAM_SERIES)
 
-/* Rows may use three quarters of the series, edges the rest. */
+/* Rows may use three quarters of the series, edges one quarter. */
 static size_t rows_with_series(size_t series)
 {
     return series / 4 * 3 / ROW_SERIES;

@@ -247,7 +247,7 @@ static bool put_rest(const struct report_page *page, const struct operation *row
     return is_done;
 }
 
-/* Puts the most self time first. Returns false when out of memory. */
+/* Writes the table of operations, the most self time first. Returns false when out of memory. */
 static bool put_operations(const struct report_page *page)
 {
     static const char *const titles[] = {"service and span",

@@ -168,10 +168,10 @@ static const struct json_span *around_find_known(const struct trace *traces, siz
     if (found && around_is_known(found))
         return found;
     if (found)
-        fprintf(
-            stderr,
-            "blkin show: %s: span %s has no %s, so that --around cannot find what ran beside it\n",
-            source, found->id, around_host(found) ? "start" : "tag lttng.host");
+        fprintf(stderr,
+                "blkin show: %s: span %s has no %s, so --around cannot find the spans of the same "
+                "time\n",
+                source, found->id, around_host(found) ? "start" : "tag lttng.host");
     else if (matches)
         fprintf(stderr,
                 "blkin show: %s: the ids of %zu spans begin with %s: give more digits, or their "

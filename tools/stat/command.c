@@ -193,7 +193,7 @@ static bool add_service(struct stat_watch *watch, int i)
     return true;
 }
 
-/* Makes the report of the interval until now. Returns false after printing the reason. */
+/* Prints the report of the interval until now. Returns false after printing the reason. */
 static bool end_interval(struct stat_watch *watch, double seconds)
 {
     struct report *report = &watch->report;

@@ -72,7 +72,7 @@ static bool option_set(const struct view_option *option, const char *text, const
     return false;
 }
 
-/* Makes the names and the letters for getopt_long(3). */
+/* Writes the names and the letters of the options for getopt_long(3). */
 static void option_list(const struct view_command *command, struct option *names, char *letters)
 {
     for (size_t i = 0; i < command->count; i++) {

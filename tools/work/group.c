@@ -100,8 +100,8 @@ static void group_rebalance(rd_kafka_t *handle, rd_kafka_resp_err_t what,
     (void)handle;
     group->stage->counts.rebalances++;
     say(BK7003, "%d partitions %s", partitions->cnt,
-        what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? "come to this worker"
-                                                     : "go to other workers");
+        what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? "are assigned to this worker"
+                                                     : "are taken from this worker");
     if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
         group_assign(group, partitions);
     else

@@ -60,7 +60,7 @@ static struct log_time *partition_time_at(struct partition *partition, uint32_t 
     return &partition->times[i % LOG_TIMES];
 }
 
-/* Notes the time in steps of wait / 32. In a full ring, the new note replaces the last one, so the
+/* Stores times in steps of wait / 32. In a full ring, the new entry replaces the last one, so the
  * next worker reads back more. */
 void partition_note_time(struct partition *partition, int64_t offset)
 {
@@ -83,7 +83,7 @@ static int64_t partition_watermark_ms(const struct partition *partition)
                                         : partition->time_ms;
 }
 
-/* Drops the notes before the last one that precedes the remembered traces. */
+/* Drops the entries before the last one that precedes the remembered traces. */
 static void partition_forget_times(struct partition *partition)
 {
     const int64_t from_ms = partition_watermark_ms(partition) - partition_memory_ms(partition);

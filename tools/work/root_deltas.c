@@ -84,7 +84,8 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path)
     }
     (void)snprintf(aside, sizeof(aside), "%s.old", path);
     (void)rename(path, aside);
-    say(BK7051, "%s: the state is put aside, and the whole topic is counted again", error.text);
+    say(BK7051, "%s: the state is renamed to %s, and the whole topic is counted again", error.text,
+        aside);
     merged_free(deltas->merged);
     deltas->merged = merged_new();
     return deltas->merged != NULL;
