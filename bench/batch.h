@@ -1,5 +1,5 @@
 /*
- * Measures a few ns: batches of calls, in turns with batches of other calls.
+ * Measures times of a few ns by batches of calls. Batches of different calls take turns.
  *
  * A turn measures each subject twice, each time in a group of batches. Both passes go over all
  * subjects in random order (of BENCH_SEED in the environment). The shortest batch of a group

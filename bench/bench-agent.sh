@@ -46,7 +46,7 @@ all_hosts() {
     done
 }
 
-# ---- what they take ----------------------------------------------------------------------------------
+# ---- CPU time and memory of the agents ---------------------------------------------------------------
 
 # family PID: prints the pids of the process and its descendants.
 family() {
@@ -98,7 +98,7 @@ start_all() {
 
 start_agents() {
     all_hosts start_agent || exit 1
-    all_hosts wait_agent || exit 1 # each of them knows all
+    all_hosts wait_agent || exit 1 # each agent knows all hosts
 }
 
 loads_run() {
@@ -109,14 +109,15 @@ loads_run() {
     return 1
 }
 
-# Appends samples to FILE; prints the last lines of the loads.
+# run_loads FILE [COMMAND]: runs the loads to their end, and prints their last lines. Appends samples to FILE, and runs
+# COMMAND between two samples (default: sleep 2).
 run_loads() {
     local samples=$1
     choose_start 3
     all_hosts start_load || exit 1
     while loads_run; do
         sample "$samples"
-        "${2:-sleep}" "${3:-2}"
+        ${2:-sleep 2}
     done
     show_loads
 }
@@ -189,7 +190,7 @@ note_fault() {
     echo "$(date +%s%N) $*" | tee -a "$WORK/faults" >&2
 }
 
-# fault SECONDS: makes one fault, restarts the part that was hit, then waits.
+# Waits for FAULT_EVERY, makes one fault, and restarts the killed part.
 fault() {
     local host=$((RANDOM % HOSTS + 1)) kind=$((fault_number++ % 4))
     sleep "${FAULT_EVERY:-15}" # the pace of faults
@@ -228,7 +229,7 @@ run_faults() {
     local seconds=$((planted * 10000 / rate)) result
     fault_number=0
     start_all
-    all_hosts start_host_lttng || exit 1 # beside
+    all_hosts start_host_lttng || exit 1 # session daemons that no part uses
     start_collect || exit 1
     start_agents
     LOAD=("rate=$rate" "seconds=$seconds" slow=10000 late=20)

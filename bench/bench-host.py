@@ -41,7 +41,7 @@ class Exporter:
         urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=30).read()
 
     def cpu_s(self):
-        """Of all its threads, from the scheduler: finer than ticks."""
+        """Returns the CPU time of all threads. The scheduler's statistics are finer than ticks."""
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text(encoding="ascii").split()[0]) for task in tasks) / 1e9
 

@@ -185,9 +185,9 @@ LOOP(run_meters, {
 
 SUBJECT(run_unruled_span, blkin_set_slow(""), run_child_span)
 SUBJECT(run_ruled_span, blkin_set_slow(BENCH_RULES "*>100ms, error, max=50/s"),
-        run_child_span) /* that fit no span */
+        run_child_span) /* the rules match no span */
 SUBJECT(run_storm_span, blkin_set_slow(BENCH_RULES "*>0ns, error, max=50/s"),
-        run_child_span) /* that fit all spans */
+        run_child_span) /* the rules match all spans */
 
 SUBJECT(run_level0_span, blkin_set_usage(0), run_bare_span)
 SUBJECT(run_level1_span, blkin_set_usage(1), run_bare_span)
@@ -279,11 +279,11 @@ static int usage(void)
     fprintf(stderr, "usage: bench-lib MODE\n"
                     "  off               no session\n"
                     "  on                a session with blkin:span, zipkin:* and bench:*\n"
-                    "  threads           the same\n"
-                    "  unsampled         the same\n"
-                    "  rules             the same, and one with blkin:slow\n"
-                    "  usage             the same\n"
-                    "  filter            the same: only what filters of other sessions add to\n"
+                    "  threads           the session of \"on\"\n"
+                    "  unsampled         the session of \"on\"\n"
+                    "  rules             the session of \"on\", and one with blkin:slow\n"
+                    "  usage             the session of \"on\"\n"
+                    "  filter            the session of \"on\", and others with filters: one span\n"
                     "  streaming         a session with blkin:* and bench:*\n"
                     "  count KIND CALLS  only calls: KIND is empty, root, child or current\n");
     return 2;
@@ -308,7 +308,7 @@ static int mode_count(const char *kind, unsigned calls)
 }
 
 /* Ends the program if the session is wrong, because figures would be wrong, too. */
-static void need(int condition, const char *what)
+static void need(bool condition, const char *what)
 {
     if (!condition) {
         fprintf(stderr, "bench-lib: %s\n", what);
@@ -334,7 +334,7 @@ int main(int argc, char **argv)
     } else {
         need(blkin_is_on() && lttng_ust_tracepoint_enabled(bench, integer), "no session is on");
         need(blkin_span_is_recorded(&root) == (strcmp(mode, "unsampled") != 0),
-             "the sampling is not as it should be");
+             "the root span is recorded in mode unsampled, or not recorded in another mode");
     }
     return run_mode(mode) ? 0 : usage();
 }

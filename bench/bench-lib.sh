@@ -11,7 +11,7 @@ set -u -o pipefail
 private_begin
 bench=$BUILD/bench
 export BLKIN_RINGS=none # an agent may run on this machine
-processes=10            # of one mode, because the layout of a process's memory changes a figure by up to 10 %
+processes=10            # for each mode: the layout of a process's memory changes a figure by up to 10 %
 
 bench_lib() {
     timeout 300 "$bench/bench-lib" "$@"
@@ -31,8 +31,8 @@ filters() {
     done 3< <(plan "$processes" 0 1 2)
 }
 
-# instructions KIND CALLS: prints those of one program, which waits for LTTng's registration if there is a session. The
-# first program of a session has a child, whose number comes first: the last number counts.
+# instructions KIND CALLS: prints the number of instructions of a program, which waits for LTTng's registration if there is
+# a session. The first program of a session has a child, whose number is printed first: the last number counts.
 instructions() {
     LTTNG_UST_REGISTER_TIMEOUT=-1 \
         timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \

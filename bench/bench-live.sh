@@ -17,7 +17,7 @@ bench=$BUILD/bench
 kind=${KIND:-original}
 seconds=${TRIAL_SECONDS:-2}
 steps=${STEPS:-6}
-session=0 # number of the last one
+session=0 # number of the last session
 
 now_ms() {
     local now=${EPOCHREALTIME/./}
@@ -165,13 +165,13 @@ cpu_of_blkin() {
 cpu_of_rings() {
     export BLKIN_RINGS=$WORK/rings BENCH_AWAIT_RINGS=1
     status_of=agent
-    rm -rf "$WORK/rings.state" # its counters
+    rm -rf "$WORK/rings.state" # the counters of the run before
     BABELTRACE_PLUGIN_PATH=$BUILD/plugins start_part viewer "$BUILD/bin/blkin" agent --runtime-dir="$WORK/run" \
         --state-dir="$WORK/rings.state" --send=all --host=no --ring-socket="$BLKIN_RINGS" --ring-bytes=64M --endpoint="http://$server"
     wait_for 20 viewer "the service" rings_run
 }
-# The agent gives a user large rings when programs fill the small ones. That cost comes once, so these spans come
-# before the measurement.
+# The agent gives a user large rings when programs fill the small ones. The change costs CPU time once, so these spans
+# are made before the measurement.
 WARM_SPANS=100000
 warm_rings() {
     must timeout 60 "$bench/bench-load" span $WARM_SPANS 50000 >/dev/null || exit 1
@@ -207,7 +207,8 @@ cpu_of() { # PID...
         cpu_ms "$pid"
     done | awk '{ ms += $1 } END { printf "%.3f\n", ms }'
 }
-cpu_of_load() { # VIEWER: its ms are in $cpu, those of LTTng's daemons meanwhile in $daemons_cpu
+# cpu_of_load VIEWER: sets cpu to the CPU time of the viewer in ms, and daemons_cpu to that of LTTng's daemons.
+cpu_of_load() {
     local viewer=$1 spans=$((2 * CPU_RATE)) first=1000 pids daemons before daemons_before
     [ "$viewer" = rings ] ||
         start_session cpu --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || exit 1
@@ -246,7 +247,7 @@ cpu() {
 # Measures the time from a span's end to the collector's answer, at 1000 spans/s, and the overwritten spans at a
 # million a second.
 rings() {
-    local overwritten spans=4000000
+    local start overwritten spans=4000000
     start_part latency "$bench/null_server" latency
     wait_for 10 latency "the start of the null server" part_address latency >/dev/null || exit 1
     server=$(part_address latency) cpu_of_rings
@@ -256,8 +257,9 @@ rings() {
     stop_part latency
     awk '$1 == "latency" { print "live rings_p50_ms", $3 / 1000; print "live rings_p99_ms", $5 / 1000 }' "$WORK/latency.log"
     cpu_of_rings && warm_rings || exit 1
-    must timeout 60 "$bench/bench-load" span $spans 1000000 >"$WORK/load.out" || exit 1
-    awk -v spans=$spans '{ print "live rings_rate", spans / $3 }' "$WORK/load.out"
+    start=$(now_ms)
+    must timeout 60 "$bench/bench-load" span $spans 1000000 || exit 1
+    echo "live rings_rate $((spans * 1000 / ($(now_ms) - start)))"
     wait_for 60 viewer "all spans" rings_are_empty $((spans + WARM_SPANS)) || exit 1
     overwritten=$(live_status .rings.overwritten_bytes) lost=$((spans + WARM_SPANS - $(live_status .counters.spans_accepted)))
     echo "live rings_lost $((lost > 0 ? lost : 0)) $overwritten"

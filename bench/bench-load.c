@@ -73,8 +73,8 @@ static void produce(void (*make)(uint64_t), uint64_t count, double per_second)
     }
 }
 
-/* Waits for the agent's rings, which come a moment after the start. The first span there is one
- * more. */
+/* Waits for the agent's rings, which the program gets a moment after its start. One span more than
+ * COUNT is in the rings: the last span of this wait. */
 static bool await_rings(void)
 {
     const uint64_t until = now_ns() + UINT64_C(10) * 1000000000;

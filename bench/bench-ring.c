@@ -1,6 +1,6 @@
 /*
  * The cost of a span in the agent's ring, over a span without a provider, in this process: see
- * usage(). No session, no agent.
+ * usage(). There is neither a session nor an agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -13,7 +13,7 @@ set -u -o pipefail
 private_begin
 bench=$BUILD/bench
 spans=${SPANS:-250000}
-pace=${PACE:-50000} # spans/s when recorded: how many are open at once follows from it
+pace=${PACE:-50000} # spans/s at the recording, on which the number of open spans depends
 turns=${TURNS:-10}
 
 # viewer COMPONENT [OPTION...]: reads the trace, and sets $cpu and $seconds.
@@ -27,7 +27,7 @@ viewer() {
         tail "$WORK/viewer.log" >&2
         die "babeltrace2 with sink.$component ended with status $status"
     }
-    read -r cpu _ seconds <"$WORK/cost"
+    read -r cpu seconds <"$WORK/cost"
 }
 
 dummy() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a command and writes its cost to a file: "CPU_SECONDS MAXIMUM_RSS_KIB SECONDS".
+"""Runs a command and writes its cost to a file: "CPU_SECONDS SECONDS".
 
 usage: cost.py FILE COMMAND [ARGUMENT]...
 
@@ -14,5 +14,5 @@ pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
 _, status, usage = os.wait4(pid, 0)
 seconds = time.monotonic() - began
 with open(sys.argv[1], "w", encoding="ascii") as results:
-    print(f"{usage.ru_utime + usage.ru_stime:.6f} {usage.ru_maxrss} {seconds:.6f}", file=results)
+    print(f"{usage.ru_utime + usage.ru_stime:.6f} {seconds:.6f}", file=results)
 sys.exit(os.waitstatus_to_exitcode(status))

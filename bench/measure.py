@@ -61,12 +61,13 @@ class Measured:
 
 
 def script(name, *arguments):
-    """A shell script of this folder, in namespaces of its own."""
+    """Runs a shell script of this folder in namespaces of its own."""
     return Measured(output_of(ISOLATE, "bash", SRC / "bench" / name, *arguments))
 
 
 def program(name):
-    """A Python program of this folder that says figures; BENCH_NBD, say, in the environment is its arguments."""
+    """Runs a Python program of this folder that prints figures. Its arguments are in the environment: in BENCH_NBD for
+    bench-nbd."""
     arguments = os.environ.get(name.upper().replace("-", "_"), "").split()
     return figures.parse(output_of(sys.executable, SRC / "bench" / name, *arguments))
 
@@ -88,7 +89,7 @@ class Found(dict):
         self.worst(name, [(mode, of, to)], how, unit, target, anchor)
 
     def worst(self, name, pairs, how, unit, target=None, anchor=None):
-        """Of several pairs the one with the highest value."""
+        """Adds the figure of the pair with the highest value."""
         results = [self.got.modes[mode].compare(of, to, how) for mode, of, to in pairs]
         self[f"{self.room}.{name}"] = figures.paired(max(results, key=lambda result: result.found.value), unit, target,
                                                      anchor)

@@ -157,11 +157,8 @@ static void connect_to(const char *path)
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-struct figures {
-    double cpu_us, latency_us; /* means per request */
-};
-
-static struct figures measure(clockid_t server, unsigned depth)
+/* Measures a turn. Sets means per request. */
+static void measure(clockid_t server, unsigned depth, double *cpu_us, double *latency_us)
 {
     const int64_t cpu = clock_ns(server);
     int64_t sum = 0;
@@ -172,41 +169,37 @@ static struct figures measure(clockid_t server, unsigned depth)
         sum += clock_ns(CLOCK_MONOTONIC) - slots[slot].sent_ns;
         submit(slot);
     }
-    return (struct figures){(double)(clock_ns(server) - cpu) / 1e3 / IN_TURN,
-                            (double)sum / 1e3 / IN_TURN};
+    *cpu_us = (double)(clock_ns(server) - cpu) / 1e3 / IN_TURN;
+    *latency_us = (double)sum / 1e3 / IN_TURN;
 }
 
-static int by_cpu(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
-    const double left = ((const struct figures *)a)->cpu_us;
-    const double right = ((const struct figures *)b)->cpu_us;
+    const double left = *(const double *)a, right = *(const double *)b;
 
     return (left > right) - (left < right);
 }
 
-static int by_latency(const void *a, const void *b)
+static double median(double *values, size_t count)
 {
-    const double left = ((const struct figures *)a)->latency_us;
-    const double right = ((const struct figures *)b)->latency_us;
-
-    return (left > right) - (left < right);
+    qsort(values, count, sizeof(*values), compare);
+    return values[count / 2];
 }
 
-/* Prints medians, because other load on the machine disturbs only few of the turns. */
-static void run(unsigned depth, size_t warm, size_t count, clockid_t server, struct figures *all)
+/* Prints medians, because other load on the machine disturbs only few of the turns. `all` has room
+ * for two values of each counted turn. */
+static void run(unsigned depth, size_t warm, size_t count, clockid_t server, double *all)
 {
-    double cpu_us;
-
     for (unsigned i = 0; i < depth; i++)
         submit(i);
-    for (size_t i = 0; i < warm + count; i++)
-        all[i < warm ? 0 : i - warm] = measure(server, depth);
+    for (size_t i = 0; i < warm; i++)
+        measure(server, depth, &all[0], &all[1]);
+    for (size_t i = 0; i < count; i++)
+        measure(server, depth, &all[i], &all[count + i]);
     for (unsigned i = 0; i < depth; i++)
         (void)take_answer(depth);
-    qsort(all, count, sizeof(*all), by_cpu);
-    cpu_us = all[count / 2].cpu_us;
-    qsort(all, count, sizeof(*all), by_latency);
-    printf("%zu %.4f %.4f\n", (warm + count) * IN_TURN + depth, cpu_us, all[count / 2].latency_us);
+    printf("%zu %.4f %.4f\n", (warm + count) * IN_TURN + depth, median(all, count),
+           median(all + count, count));
 }
 
 int main(int argc, char *argv[])
@@ -214,7 +207,7 @@ int main(int argc, char *argv[])
     const struct nbd_request bye = {.magic = htobe32(REQUEST_MAGIC), .type = htobe16(CMD_DISC)};
     clockid_t server;
     unsigned long depth, warm, count;
-    struct figures *all;
+    double *all;
 
     if (argc != 6) {
         fprintf(stderr, "usage: nbd_client SOCKET SERVER-PID DEPTH WARM COUNT\n");
@@ -223,7 +216,7 @@ int main(int argc, char *argv[])
     depth = strtoul(argv[3], NULL, 10);
     warm = strtoul(argv[4], NULL, 10);
     count = strtoul(argv[5], NULL, 10);
-    all = count ? calloc(count, sizeof(*all)) : NULL;
+    all = count ? calloc(count, 2 * sizeof(*all)) : NULL;
     if (!all || depth == 0 || depth > NBD_DEPTH_MAX) {
         fprintf(stderr, "nbd_client: expected a depth of 1 to %d, and a count\n", NBD_DEPTH_MAX);
         return 2;

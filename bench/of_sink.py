@@ -68,7 +68,7 @@ def live():
               f"median: {got.number('live', 'rings_p50_ms'):.0f} ms")
     cpu.count("rings_rate", got.number("live", "rings_rate"), "spans/s", None, "asked for: 1,000,000 spans/s for 4 s")
     cpu.count("rings_lost", got.number("live", "rings_lost"), "spans", "<= 0",
-              f"of them: overwritten: {got.number('live', 'rings_lost', 1):,.0f} bytes")
+              f"overwritten: {got.number('live', 'rings_lost', 1):,.0f} bytes of the rings")
     cpu.compare("cpu_vs_plain", "live_cpu", "blkin", "plain", ratio, "ratio", "<= 1.03",
                 f"babeltrace2 with the same sink at 50,000 spans/s: {got.median('live_cpu', 'plain'):.0f} ms of CPU time")
     return {**found, **cpu}

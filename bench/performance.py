@@ -22,12 +22,12 @@ def runs():
 
 
 def all_figures(of):
-    """key -> figure; the newest run's, where several have it."""
+    """Returns key -> figure, of the newest run that has the key."""
     return {name: figure for run in reversed(of) for name, figure in run["figures"].items()}
 
 
 def section(run):
-    """A run's table: figures with a target, and those that other pages cite. figures.json has all, with commits and seeds."""
+    """Returns a run's table: figures with a target, and those that other pages cite. figures.json has all figures."""
     where = "; ".join(f"{name}: {value}" for name, value in run["machine"].items())
     shown = {name: figure for name, figure in run["figures"].items()
              if figure["target"] or name in WITHOUT_TARGET}

@@ -52,7 +52,7 @@ LOOP(run_empty, FORGET())
         FORGET();                                                   \
     } while (0)
 
-/* A loop of spans, with the code of their begin and the rest of them. */
+/* A loop of spans: the code that begins a span, and the rest of the span's code. */
 #define WHOLE_SPANS(name, begin, ...)                        \
     __attribute__((unused)) static void name(unsigned calls) \
     {                                                        \

@@ -69,7 +69,8 @@ static uint64_t least_of(const struct bench_worker *worker)
 
 /* Returns true if the other thread worked during all of batch i: it neither paused nor waited for
  * its CPU. */
-static int disturbed(const struct bench_worker *one, unsigned i, const struct bench_worker *other)
+static bool is_disturbed(const struct bench_worker *one, unsigned i,
+                         const struct bench_worker *other)
 {
     const uint64_t limit = least_of(other) * 3 / 2;
     uint64_t covered_to = one->begin[i];
@@ -86,7 +87,7 @@ static uint64_t least_disturbed(const struct bench_worker *one, const struct ben
     uint64_t least = UINT64_MAX;
 
     for (unsigned i = 0; i < THREAD_BATCHES; i++)
-        if (took(one, i) < least && disturbed(one, i, other))
+        if (took(one, i) < least && is_disturbed(one, i, other))
             least = took(one, i);
     return least;
 }

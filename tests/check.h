@@ -2,7 +2,7 @@
  * The whole test framework: CHECK() prints a failed condition, check_status() is main()'s result.
  *
  * TEST(NAME) begins a test. check_run() runs the tests of a file in their order. CHECK_MAIN makes a
- * main() that does nothing else, CHECK_MAIN_WITH one that also begins and ends something.
+ * main() that only runs the tests; CHECK_MAIN_WITH makes one with statements before and after them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -41,13 +41,13 @@ static inline int check_status(void)
     return check_failures ? 1 : 0;
 }
 
-/* One of a program's several tests, which its first argument selects. */
+/* One of a program's tests, which the program's first argument selects. */
 struct check_mode {
     const char *name;
     void (*run)(void);
 };
 
-/* Runs the mode of that name; the list ends without a name. Returns the program's status. */
+/* Runs the mode with that name. The list ends with the name NULL. Returns the program's status. */
 static inline int check_run_mode(const struct check_mode *modes, const char *name)
 {
     for (; modes->name; modes++) {
@@ -61,7 +61,7 @@ static inline int check_run_mode(const struct check_mode *modes, const char *nam
 
 static void (*check_tests[64])(void);
 static unsigned check_test_count;
-static void (*check_before)(void), (*check_after)(void); /* are called around each test, if set */
+static void (*check_before)(void), (*check_after)(void); /* called around each test; NULL: none */
 
 static inline void check_add(void (*test)(void))
 {

@@ -4,17 +4,17 @@
     collector.py PORT FILE [batches | whole | numbers]
     collector.py PORT hang | STATUS
 
-PORT 0: any. Prints "collector listening on 127.0.0.1:PORT".
+PORT 0: any port. Prints "collector listening on 127.0.0.1:PORT".
 
-  batches  (the default) each POST is a line of FILE: a JSON array with, for each span, [its tag i or null, name, id,
-           number of annotations]
-  whole    each span is a line of FILE, unchanged
-  numbers  FILE is a folder: "got" has the tags i of all spans, 8 bytes each, "latest" the highest one
+  batches  (the default) writes a line to FILE for each POST: a JSON array with, for each span, [its tag i or null, name,
+           id, number of annotations]
+  whole    writes a line to FILE for each span, unchanged
+  numbers  FILE is a folder: "got" has the tags i of all spans, 8 bytes each, "latest" has the highest one
   hang     accepts connections and never answers
   STATUS   answers every request with this status
 
-While a file FILE.away exists, it answers 503. While FILE.refuse exists, it answers 400 to a request with the text of
-that file.
+While a file FILE.away exists, the collector answers 503. While FILE.refuse exists, it answers 400 to a request that
+contains the text of that file.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -35,7 +35,7 @@ def append_to(path):
 
 
 def drop_cut_line(file):
-    """A kill may cut a line off, whose batch was not answered."""
+    """Removes the last line if a kill has cut it. Its batch was not answered."""
     kept = os.lseek(file, 0, os.SEEK_END)
     while kept and os.pread(file, 1, kept - 1) != b"\n":
         kept -= 1

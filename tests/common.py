@@ -6,7 +6,7 @@ import random
 import socket
 import time
 
-PATIENCE = int(os.environ.get("PATIENCE", "1"))  # of tests/run: multiplies time limits on a busy machine
+PATIENCE = int(os.environ.get("PATIENCE", "1"))  # from tests/run: multiplies time limits, for busy machines
 LIMIT_S = 30 * PATIENCE
 # without variables that would change the tested programs
 ENVIRONMENT = {key: value for key, value in os.environ.items()
@@ -15,8 +15,8 @@ given_ports = set()
 
 
 def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionError, ended=lambda: False):
-    """Returns the result of condition once it is true. Gives up after limit_s, or when ended() while it is still not
-    true."""
+    """Returns the result of condition() when it is true. Fails after limit_s (times PATIENCE), or if condition() is not
+    true after ended() was."""
     deadline = time.monotonic() + limit_s * PATIENCE
     while True:
         has_ended = ended()
@@ -29,13 +29,18 @@ def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionEr
         pause(every_s)
 
 
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
 def pause(seconds):
-    """Sleeps: for the pace of a load, or for a moment that chance chooses. wait_until() waits for conditions."""
-    time.sleep(max(0, seconds))  # the caller has the reason
+    """Sleeps: for the pace of a load, or until a random moment. wait_until() waits for conditions."""
+    time.sleep(max(0, seconds))  # the caller gives the reason
 
 
 def look_for(seconds, look, every_s=0.02):
-    """Calls look() again and again for this time."""
+    """Calls look() repeatedly for this time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         look()
@@ -43,8 +48,8 @@ def look_for(seconds, look, every_s=0.02):
 
 
 def free_port():
-    """Returns an unused port, below the kernel's ports for connections. The kernel may give one of those to a
-    connection before the program listens. A connection to that very port would even be connected to itself."""
+    """Returns an unused port. The port is below those that the kernel gives to connections: such a port could be taken
+    before the program listens, or a connection to the port could even be connected to itself."""
     while True:
         port = random.randrange(20000, 30000)
         with socket.socket() as bound:
@@ -58,7 +63,7 @@ def free_port():
 
 
 def cpu_s(pid, with_children=False):
-    """Returns the CPU time of a process so far; with that of its ended children."""
+    """Returns the CPU time of a process so far; with_children: including that of its ended children."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
     return sum(map(int, fields[11:15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""A service's control socket that answers what a test wants.
+"""A control socket of a service, whose answers a test gives.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -10,7 +10,7 @@ import threading
 
 
 class Service:
-    """Answers at the path, and stores the requests. answer: from a request to the JSON answer, or None to hang up."""
+    """Answers at the path, and stores the requests. answer(request) returns the JSON answer; None: hangs up."""
 
     def __init__(self, path, answer):
         self.path, self.answer, self.requests = path, answer, []
@@ -47,7 +47,7 @@ class Service:
 
 
 class Agent(Service):
-    """polls: answers to "kept", the last one again and again; accepted: to all else."""
+    """polls: the answers to "kept" requests, the last one repeatedly; accepted: the answer to all other requests."""
 
     def __init__(self, folder, accepted, polls=()):
         polls = list(polls)

@@ -5,9 +5,9 @@
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
-export BLKIN_HOST=no # what the host does would be in all counts: see tests/host/hosting.sh
+export BLKIN_HOST=no # metrics of this host would change all counts: see tests/host/hosting.sh
 # shellcheck disable=SC2034 # for start_collector
-IDLE_TIMEOUT_MS=5000 # a busy machine keeps a program of the original API for seconds between two events of a span
+IDLE_TIMEOUT_MS=5000 # a busy machine may stop a program of the original API for seconds between two events of a span
 
 fail() {
     complain "FAILED: $*"
@@ -19,10 +19,10 @@ skip() {
     exit 77
 }
 
-# pause_some LEAST MOST: for a moment that chance chooses, in ms.
+# pause_some LEAST MOST: sleeps for a random number of ms.
 pause_some() {
     local ms=$(($1 + RANDOM % ($2 - $1 + 1)))
-    sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))" # the moment is what matters
+    sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))" # the test needs a random moment
 }
 
 # Starts an empty Zipkin; skips the test if the first download is not possible.
@@ -33,7 +33,7 @@ need_zipkin() {
     start_zipkin "$jar" && wait_zipkin || exit 1
 }
 
-# zipkin_counter NAME: prints a counter of its collector since its start.
+# zipkin_counter NAME: prints a counter of Zipkin's collector.
 zipkin_counter() {
     zipkin_get metrics | "$PYTHON" -c 'import json, sys
 print(int(json.load(sys.stdin)[f"counter.zipkin_collector.{sys.argv[1]}.http"]))' "$1"
@@ -49,8 +49,8 @@ zipkin_holds() {
         [ "$(grep -o '"traceId"' "$WORK/traces.json" | wc -l)" -ge "$1" ]
 }
 
-# check_zipkin REQUESTS: checks that it got exactly the spans of these requests of the example stack, each once, with
-# the stack's values. Leaves them in $WORK/traces.json.
+# check_zipkin REQUESTS: checks that Zipkin got exactly the spans of these requests of the example stack, each once, with
+# the stack's values. Writes the traces to $WORK/traces.json.
 check_zipkin() {
     local spans
     spans=$(stack_spans "$1")
@@ -71,6 +71,21 @@ check_traces() {
         --store "$(part_address store-1)" --store "$(part_address store-2)"
 }
 
+# record_requests NAME REQUESTS: records the requests of the example stack's client as a trace in $WORK/NAME.
+record_requests() {
+    start_session "$1" --output="$WORK/$1" && run_client "$2" || exit 1
+    lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
+}
+
+# convert ENDPOINT FOLDER...: sends the spans of recorded traces.
+convert() {
+    start_collector "$@"
+    wait_part collector 120 || {
+        show_log collector
+        fail "babeltrace2 of ${*:2} to $1 has failed"
+    }
+}
+
 # Checks that this LTTng writes CTF 2 (since 2.16), and this babeltrace2 reads it (since 2.1).
 knows_ctf_2() {
     has_trace_formats || return
@@ -86,7 +101,7 @@ check_account() {
     }
 }
 
-# ask_service NAME REQUEST [KEY...]: prints the answer of a service's control socket, or the value at the keys.
+# ask_service NAME REQUEST [KEY...]: prints the answer of a service's control socket, or a value in the answer.
 ask_service() {
     "$PYTHON" - "$BLKIN_RUNTIME_DIR/$1.sock" "${@:2}" <<'PY'
 import json, socket, sys
@@ -104,20 +119,20 @@ print(json.dumps(value) if isinstance(value, (dict, list)) else value)
 PY
 }
 
-# is_gone PID: checks that the process has ended, waited for or not.
+# is_gone PID: checks that the process has ended. It may be a zombie.
 is_gone() {
     ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status"
 }
 
 # shellcheck disable=SC2120 # for the caller
-# lttng_daemons [PGREP-OPTION...]: the processes that the session daemon has started, and theirs.
+# lttng_daemons [PGREP-OPTION...]: prints the pids of the session daemon's children and grandchildren.
 lttng_daemons() {
     local parent=${private_pid[sessiond]}
     pgrep -P "$(pgrep -P "$parent" | tr '\n' ,)$parent" "$@"
 }
 
-# kill_lttng: kills the session daemon and its child processes, because a process that lives on may hold the lock that
-# the next daemon needs.
+# kill_lttng: kills the session daemon and its child processes. A remaining process could hold the lock that the next
+# daemon needs.
 kill_lttng() {
     local others
     others=$(lttng_daemons)
@@ -131,7 +146,7 @@ kill_lttng() {
     wait_for 10 - "the end of LTTng's daemons" are_gone
 }
 
-# start_taker [FORM]: a collector at $COLLECTOR_PORT, whose file is $WORK/taken; see collector.py.
+# start_taker [FORM]: starts a collector at $COLLECTOR_PORT, whose file is $WORK/taken; see collector.py.
 start_taker() {
     start_part taker "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR_PORT" "$WORK/taken" "${1-${TAKEN_FORM-batches}}"
     wait_for 10 taker "the collector's start" listening "$COLLECTOR_PORT"

@@ -1,4 +1,4 @@
-"""A program of a test: started, perhaps several times with one log, and its answers.
+"""A program that a test starts, perhaps several times, with its log and its HTTP answers.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -11,12 +11,12 @@ from common import ENVIRONMENT, LIMIT_S
 
 
 def options(keys):
-    """Returns the options: a_b: C is --a-b=C."""
+    """Returns options of the command line: {"a_b": C} gives --a-b=C."""
     return [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
 
 
 def page(url):
-    """Returns the page's text; None: there is no page, or no whole one, as the server starts or ends."""
+    """Returns the text of a page; None: the server starts or ends, and there is no whole page."""
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return answer.read().decode()

@@ -1,5 +1,6 @@
 /*
- * Random numbers of a seed that is printed, and taken from the environment variable SEED.
+ * Random numbers. seed_begin() takes the seed from the environment variable SEED, or from the time,
+ * and prints it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,7 +30,8 @@ static inline uint64_t seed_begin(void)
     return seed * 2 + 1; /* never 0 */
 }
 
-/* For a test that always uses the same numbers, unless it sets another state (not 0). */
+/* The state of dice(). Unless a test sets another state (not 0), it always gets the same numbers.
+ */
 static uint64_t dice_state = 1;
 
 static inline uint64_t dice(uint64_t sides)

@@ -1,4 +1,4 @@
-"""An HTTP server in a thread, for tests: a function gives its answers.
+"""An HTTP server in a thread, for tests. A function returns its answers.
 
     with Server(lambda request: (200, b"text")) as server:
         ask(server.url + "/path")
@@ -39,7 +39,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """answer(request) gives a status, or a status, a body, and maybe its type."""
+    """answer(request) returns STATUS, (STATUS, BODY) or (STATUS, BODY, CONTENT-TYPE)."""
     daemon_threads = True
     request_queue_size = 64
 

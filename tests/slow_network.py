@@ -1,8 +1,8 @@
-"""A slow network: a proxy for TCP, which delays data each way.
+"""A slow network: a proxy for TCP, which delays data in both directions.
 
     slow_network.py LISTEN_PORT TARGET_PORT MILLISECONDS [thin]      the target is on loopback
 
-thin: 64 KiB at a time, one after the other.
+thin: little bandwidth: at most 64 KiB are sent in each delay.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -17,7 +17,7 @@ from common import pause
 
 
 class Pair:
-    """The two sockets of a connection, closed when no data come any more from either."""
+    """The two sockets of a connection. They are closed when both peers have ended their data."""
 
     def __init__(self, near, far):
         self.near, self.far, self.both_ways = near, far, 2
@@ -51,7 +51,7 @@ class SlowNetwork:
             threading.Thread(target=self.connect, args=(near,), daemon=True).start()
 
     def connect(self, near):
-        """Connects in a round trip, as a real network does. Without a listener, it resets the connection."""
+        """Connects after a round trip, as a real network does. Without a listener, it resets the connection."""
         pause(2 * self.delay_s)
         try:
             far = socket.create_connection(("127.0.0.1", self.target))
@@ -93,7 +93,7 @@ class SlowNetwork:
                     else:
                         target.shutdown(socket.SHUT_WR)
                 except OSError:
-                    pass  # the rest is read, and dropped
+                    pass  # further data are read and dropped
             pair.ends()
 
         threading.Thread(target=read, daemon=True).start()

@@ -1,5 +1,5 @@
-"""Runs the tests of a class at once, each in a process of its own: tests with a broker mostly wait, for sessions to
-time out and for periods to pass.
+"""Runs the tests of a class at once, each in a process of its own, because tests with a broker mostly wait: until
+sessions time out, and until periods end.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -16,14 +16,14 @@ LAST_LINES = 30  # of each failed test
 AT_ONCE = int(os.environ.get("AT_ONCE", "4"))
 
 
-def is_right(case, name):
-    """Runs one test."""
+def passes(case, name):
+    """Runs one test. Returns whether it passes."""
     return unittest.TextTestRunner(verbosity=2).run(case(name)).wasSuccessful()
 
 
 class Running:
-    """A test in a child. Its output is printed when it has ended, so that several do not mix; that of a failed test once
-    more, after all tests."""
+    """A test in a child process. Its output is printed when the test has ended, so that outputs do not mix. The end of a
+    failed test's output is printed a second time, after all tests."""
 
     def __init__(self, case, name):
         self.name, self.output = name, tempfile.TemporaryFile()
@@ -38,7 +38,7 @@ class Running:
             os.dup2(self.output.fileno(), 1)
             os.dup2(self.output.fileno(), 2)
             random.seed()  # other ports than its siblings'
-            status = not is_right(case, name)
+            status = not passes(case, name)
         except BaseException:  # pylint: disable=broad-exception-caught
             traceback.print_exc()
         finally:
@@ -47,7 +47,7 @@ class Running:
             os._exit(status)
 
     def ended(self, failed):
-        """Adds the end of a failed test's output."""
+        """Returns whether the test has ended. Appends the end of a failed test's output to `failed`."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid:
             return False
@@ -61,7 +61,7 @@ class Running:
 
 
 def run_together(case, names):
-    """Returns the ends of the failed tests' output."""
+    """Runs the tests. Returns the ends of the failed tests' outputs."""
     left, running, failed = list(names), [], []
     while left or running:
         while left and len(running) < AT_ONCE:
@@ -72,13 +72,13 @@ def run_together(case, names):
 
 
 def main(case, alone=()):
-    """alone: names of tests that stop shared parts, or measure; they run after the others, here, one by one. The
-    program's arguments: the names of the tests to run; none: all."""
+    """alone: names of tests that stop shared parts, or that measure. They run one by one after the others, in this
+    process. The program's arguments are names of tests to run; without arguments, all run."""
     names = sys.argv[1:] or unittest.defaultTestLoader.getTestCaseNames(case)
     try:
         case.setUpClass()
         failed = run_together(case, [name for name in names if name not in alone])
-        failed += [f"FAIL: {name}" for name in names if name in alone and not is_right(case, name)]
+        failed += [f"FAIL: {name}" for name in names if name in alone and not passes(case, name)]
     finally:
         case.tearDownClass()
         case.doClassCleanups()

@@ -1,4 +1,4 @@
-"""LTTng's commands and sessions, for tests and benchmarks in Python. Under scripts/isolate the daemons are the test's own.
+"""LTTng's commands and sessions, for tests and benchmarks in Python. scripts/isolate gives each test its own daemons.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -11,7 +11,7 @@ OVERWRITTEN = "--overwrite", "--subbuf-size=1M", "--num-subbuf=4"
 
 
 class Lttng:
-    """fails: the exception of a command that fails."""
+    """Runs lttng. fails: the exception that a failed command raises."""
 
     def __init__(self, fails=AssertionError):
         self.fails = fails
@@ -28,7 +28,7 @@ class Lttng:
         wait_until(lambda: self("list", check=False) == 0, "the session daemon's answer", fails=self.fails)
 
     def session(self, name, *create, channel=OVERWRITTEN, events="blkin:span,blkin:process", contexts=()):
-        """A session that records these events."""
+        """Starts a session that records these events."""
         self("create", name, *create)
         self("enable-channel", "-s", name, "-u", "--buffers-uid", *channel, "all")
         self("enable-event", "-s", name, "-u", "-c", "all", events)

@@ -1,5 +1,5 @@
 /*
- * Waits for conditions: checks each ms, and gives up after a minute.
+ * Waits for conditions: checks a condition each ms, and gives up after a minute.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,23 +15,28 @@
 
 #define PATIENCE_MS 60000
 
-/* Sleeps: for the pace of a load, or for a moment that chance chooses. WAIT_UNTIL() waits for
- * conditions. */
+/* Sleeps: for the pace of a load, or until a random moment. WAIT_UNTIL() waits for conditions. */
 static inline void pause_us(int64_t us)
 {
     (void)nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000},
                     NULL);
 }
 
+/* Returns the time of CLOCK_MONOTONIC. */
+static inline int64_t monotonic_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 /* Sleeps for a ms. Returns false when limit_ms have passed since the first call, for which *end_ms
  * is 0. */
 static inline bool wait_up_to(int64_t limit_ms, int64_t *end_ms)
 {
-    struct timespec now;
-    int64_t now_ms;
+    const int64_t now_ms = monotonic_ns() / 1000000;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
     if (*end_ms == 0)
         *end_ms = now_ms + limit_ms;
     pause_us(1000);
@@ -54,8 +59,8 @@ static inline bool is_asleep(pid_t id)
     return end && strncmp(end, ") S", 3) == 0;
 }
 
-/* Does a process listen at this Unix socket? The file exists a moment before. A connection could
- * end a listener that serves one. */
+/* Does a process listen at this Unix socket? The socket's file exists a moment earlier. A
+ * connection would not do as a check, because some listeners serve only one. */
 static inline bool is_listening(const char *path)
 {
     FILE *sockets = fopen("/proc/net/unix", "re");
@@ -69,8 +74,7 @@ static inline bool is_listening(const char *path)
     return is_found;
 }
 
-/* Repeats the work, a statement, until the condition holds. Only for files that include check.h,
- * too. */
+/* Repeats the work, a statement, until the condition holds. The file must include check.h, too. */
 #define WORK_UNTIL(condition, work)                                             \
     do {                                                                        \
         for (int64_t end_ = 0; !(condition) && wait_up_to(PATIENCE_MS, &end_);) \

@@ -1,19 +1,29 @@
-# Bare Debian systems in folders, with mounts and processes of their own, for check-fresh and check-packages. To be
-# sourced by a script in tests/ that has set SRC, and has fail() and skip().
+# Bare Debian systems in folders, with mounts and processes of their own, for check-fresh and check-packages. A script in
+# tests/ sources this file after it has set SRC.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
 fresh=$(realpath -m "${FRESH:-$SRC/build/fresh}")
-home=/root # in a world, all is root's
+home=/root # of the only user in a world
 
-# variables for the network, if set, and the commands to run
+# the variables for the network, and TESTS, which enter() passes into a world
 settings=()
 for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY MAVEN_ARGS MAVEN_OPTS TESTS; do
     [ -n "${!name-}" ] && settings+=("$name=${!name}")
 done
 
-# Skips if systems cannot be made; sets mirror.
+fail() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+skip() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 77
+}
+
+# Skips if this machine cannot make such systems. Sets mirror.
 worlds_begin() {
     [ "$(id -u)" -eq 0 ] && type -P debootstrap >/dev/null || skip "needs root and debootstrap"
     unshare -m -p -f --mount-proc true 2>/dev/null || skip "namespaces are not allowed here"
@@ -34,7 +44,7 @@ base() {
         mv "$folder.new" "$folder" || fail "debootstrap $1 failed: see $fresh/$1.log"
 }
 
-# hand_in WORLD: copies this machine's settings of the network.
+# hand_in WORLD: copies this machine's settings of the network into the world.
 hand_in() {
     cp -L /etc/resolv.conf /etc/hosts "$1/etc/"
     apt-config dump | grep -E '^Acquire::(Check|Retries|Proxy|https?::)' >"$1/etc/apt/apt.conf.d/99machine"
@@ -43,14 +53,14 @@ hand_in() {
     cp "$HOME/.m2/settings.xml" "$1$home/.m2/" 2>/dev/null || :
 }
 
-# hand_in_checkout WORLD: copies the checkout as blkin/ into its home.
+# hand_in_checkout WORLD: copies the checkout into the world, as blkin/ in $home.
 hand_in_checkout() {
     mkdir -p "$1$home/blkin"
     (cd "$SRC" && git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null |
         tar -c -T - -f -) | tar -x -C "$1$home/blkin"
 }
 
-# enter SUITE WORLD COMMAND...: runs the command in namespaces of its own, with the settings of the array.
+# enter SUITE WORLD COMMAND...: makes WORLD the root folder, and runs the command there with $settings.
 enter() {
     local suite=$1
     mount --bind "$2" "$2" && cd "$2" && mkdir old || exit 125
@@ -68,7 +78,7 @@ enter() {
         DEBIAN_FRONTEND=noninteractive "${settings[@]}" "$@" </dev/null
 }
 
-# in_namespaces COMMAND...: runs a command that ends with this script.
+# in_namespaces COMMAND...: runs the command in namespaces of its own. It ends with this script.
 in_namespaces() {
     setpriv --pdeathsig KILL unshare -m -p -f --kill-child --mount-proc "$@"
 }

@@ -377,6 +377,11 @@ void exporter_add(struct exporter *exporter, const struct span *span)
         exporter_say_dropping(exporter);
 }
 
+void exporter_note_pause(struct exporter *exporter, int64_t pause_ms)
+{
+    queue_note_pause(exporter->queue, pause_ms);
+}
+
 void exporter_set_live(struct exporter *exporter)
 {
     if (exporter->options.on_full != ON_FULL_AUTO)

@@ -76,6 +76,9 @@ struct exporter *exporter_new(const struct exporter_options *options,
 /* Copies the span without its endpoints: see struct span. */
 void exporter_add(struct exporter *exporter, const struct span *span);
 
+/* The caller adds no span for this time: a request does not wait in vain for more spans. */
+void exporter_note_pause(struct exporter *exporter, int64_t pause_ms);
+
 /*
  * Checks for an interruption. A caller that adds many spans in a row calls this function now and
  * then. After an interruption, all deliveries must end within flush_timeout_ms. Returns whether

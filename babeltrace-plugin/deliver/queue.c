@@ -320,6 +320,15 @@ void queue_set_draining(struct span_queue *queue, bool is_draining)
     queue_wake(queue);
 }
 
+void queue_note_pause(struct span_queue *queue, int64_t pause_ms)
+{
+    LOCK_GUARD(&queue->lock);
+    if (!queue->batches.open || pause_ms <= queue->options.batch_timeout_ms)
+        return;
+    queue->batches.open->first_ms = clock_ms() - queue->options.batch_timeout_ms;
+    pthread_cond_signal(&queue->for_sender);
+}
+
 void queue_stop(struct span_queue *queue, int64_t stop_ms)
 {
     LOCK_GUARD(&queue->lock);

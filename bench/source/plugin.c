@@ -52,7 +52,7 @@ static void add_field(bt_trace_class *trace_class, bt_field_class *payload, cons
     bt_field_class_put_ref(class);
 }
 
-/* Makes a class with the seven common fields, and these. */
+/* Makes the event class of this kind: the seven common fields, and those of the kind. */
 static bt_event_class *make_class(bt_trace_class *trace_class, bt_stream_class *stream_class,
                                   unsigned kind)
 {

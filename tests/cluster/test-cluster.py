@@ -438,7 +438,7 @@ cluster-config = yes""").start()
         self.assertEqual(status["cluster_config"]["version"], "version 1")
         keys = {"linger-ms": "700", "alarm-poll-ms": "123", "keep-from": "none", "disk": "2s"}
         self.assertEqual({key: status["keys_in_force"].get(key) for key in keys}, keys)
-        self.assertIn("BK1023 blkin agent: blkin/config holds: version 1", agent.said())
+        self.assertIn("BK1023 blkin agent: blkin/config is in force: version 1", agent.said())
 
         # with one mistake, no line of the text takes effect
         refuses("alarm-poll-ms = 7\nsend = al", 'blkin/config:1: parameter "alarm-poll-ms": expected 10 to 60000, got 7')

@@ -1,6 +1,6 @@
 /*
- * A program that uses only the original's C headers. It must compile unchanged and give the events
- * in original.expect, field by field. Its ids are fixed so that they can be compared.
+ * A program that uses only the original's C headers. The program must compile unchanged, and give
+ * the events in original-c.expect, field by field. Its ids are fixed for the comparison.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +20,7 @@ struct original_message {
     struct blkin_trace_info_packed trace_info;
 };
 
-/* The other side of a connection: the packed info comes with the message. */
+/* The server's side of a connection: the packed info arrives with the message. */
 static void serve(const struct original_message *msg)
 {
     struct blkin_endpoint server;

@@ -1,5 +1,6 @@
 /*
- * A program that uses only the original's C++ header: see original.c.
+ * A program that uses only the original's C++ header, and gives the events in original-cpp.expect:
+ * see original.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -128,7 +129,7 @@ int main()
     ZTracer::Endpoint moved_copy(moved);
     renamed_copy.event("address", &moved_copy);
 
-    // an empty name is kept like any other: its owner's memory is used again
+    // a copy has its own empty name: the memory of the copy's source is overwritten
     ZTracer::Trace *empty = new ZTracer::Trace("temporary", &osd, &fixed);
     empty->copy_name("");
     ZTracer::Trace empty_copy(*empty);

@@ -30,7 +30,7 @@ compiles c++98 "$here/original.cpp" "$WORK/original-cpp" 2>/dev/null ||
     compiles c++11 "$here/original.cpp" "$WORK/original-cpp"
 compiles c++20 "$here/original.cpp" "$WORK/original-cpp"
 
-# the other spellings, alone, twice and inside extern "C"
+# the headers under other names, included alone, twice, and inside extern "C"
 cat >"$WORK/spelling.c" <<'C'
 #include <blkin/zipkin_c.h>
 #include <zipkin_c.h>

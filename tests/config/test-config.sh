@@ -54,7 +54,7 @@ shows() {
     }
 }
 
-# ---- each mistake
+# ---- mistakes (more lines and values: service/test-config-file.c, service/test-keys.c)
 
 says 2 'key "batch-span" is not known: did you mean "batch-spans"?' <<<$'\nbatch-span = 1'
 says 1 'key "batch_spans" is not known: did you mean "batch-spans"?' <<<'batch_spans = 1'
@@ -62,23 +62,16 @@ says 1 'key "quux" is not known: see "blkin config keys"' <<<'quux = 1'
 says 3 'section "lvie" is not known: did you mean "live"?' <<<$'# a comment\n[lvie]\nretry-us = 2000'
 says 4 '"batch-spans" is given twice: line 2 has it' <<<$'[live]\nbatch-spans = 1\n[live]\nbatch-spans = 2'
 says 1 'parameter "batch-spans": expected 1 to 100000, got "many"' <<<'batch-spans = many'
-says 1 'parameter "batch-spans": expected 1 to 100000, got 0' <<<'batch-spans = 0'
-says 1 'parameter "batch-spans": expected 1 to 100000, got "10K"' <<<'batch-spans = 10K'
 says 1 'parameter "queue-bytes": expected 8192 to 1099511627776, got 9223372036854775807' \
     <<<'queue-bytes = 99999999T'
 says 1 'parameter "on-full": expected one of "auto", "block", "drop-oldest", got never' <<<'on-full = never'
-says 1 'parameter "clock-correction": expected yes or no, got "maybe"' <<<'clock-correction = maybe'
 says 1 'parameter "closing-annotations": expected up to 16 annotations of 1 to 63 bytes, got "" as number 2' \
     <<<'closing-annotations = a,,b'
 says 1 'parameter "subbuf-bytes": expected a power of 2, got 512000' <<<'subbuf-bytes = 500K'
-says 1 'parameter "session": expected UTF-8' <<<$'session = \xff'
 says 1 'parameter "session": expected up to 255 bytes' <<<"session = $(printf %0256d 0)"
-says 1 'parameter "session": expected a text, got nothing' <<<'session ='
 says 2 '"linger-ms" means nothing in [live]: it belongs in [agent]' <<<$'[live]\nlinger-ms = 1000'
 says 1 'expected KEY = VALUE' <<<'batch-spans 5'
-says 3 'expected [SECTION]' <<<$'session = a\n\n[live'
 says 2 'parameter "filter": expected up to 1023 bytes' <<<$'session = a\nfilter = '"$(printf %09000d 0)"
-says 2 'the line has a byte of zero: is this a text file?' < <(printf 'session = a\nfilter = a\0b\n')
 says 1 'key "a???b" is not known: see "blkin config keys"' < <(printf 'a\033\007\177b = 1\n')
 says 1 'endpoint "x://host": expected http://HOST[:PORT]/api/v2/spans: Unsupported URL scheme' <<<'endpoint = x://host'
 says 1 '"sent-file" is not for a configuration: the services set it themselves' <<<'sent-file = /x'
@@ -187,7 +180,7 @@ shows "tls-ca = /ca ; $file:1"
 blkin config show --config="$file" --section=live >"$work/out" || wrong "config show fails"
 grep tls-ca "$work/out" && wrong "tls-ca is still given"
 
-# ---- how it may be written
+# ---- forms of lines and values
 
 says 3 'parameter "retry-us": expected 1000 to 3600000000, got "0x"' \
     < <(printf '\xef\xbb\xbf; comment\r\n\t[live]\r\n  retry-us=0x\r\n')
@@ -214,7 +207,7 @@ blkin config check "$work/pipe" >"$work/said" 2>&1
 [ $? -eq 1 ] || wrong "a pipe is a configuration, or waited for"
 grep -q 'is a pipe: expected a file' "$work/said" || wrong "of a pipe: $(<"$work/said")"
 
-# ---- defaults that depend on others
+# ---- defaults that depend on other keys
 
 given <<<$'state-dir = /state\nsession = mine'
 shows "follow = */mine ; default" --all

@@ -8,7 +8,7 @@ set -u
 copy=$(mktemp -d) || exit 1
 trap 'rm -rf "$copy"' EXIT
 
-# plant FILE SED TEXT: changes the file; the next check has to say that.
+# plant FILE SED TEXT: changes the file; the next check must print TEXT.
 expected=()
 plant() {
     cp -p "$copy/$1" "$copy/before"
@@ -16,7 +16,7 @@ plant() {
     cmp -s "$copy/$1" "$copy/before" && fail "$1: nothing was changed"
     expected+=("$3")
 }
-# finds CHECK: each fault that was planted since the last one; then there is none again
+# finds CHECK: CHECK must report each fault that was planted since the last call. Then removes the faults.
 finds() {
     local text
     "$SRC/scripts/$1" --root="$copy" "${@:2}" >"$copy/said" && fail "$*: nothing is wrong"
@@ -54,7 +54,7 @@ plant tests/lib.sh "s/^# check_zipkin REQUESTS: /&And then $long $long. /" 'test
 plant tests/run 's/^run_queue() {/run_gate() {/' 'tests/run: the name run_gate: "gate"'
 plant tests/check.h 's/^#define MS /#define KIB 1024\n&/' 'the macro KIB is also in tests/check.h'
 plant bench/spans.h 's/^ \* The spans that are measured/ * What is measured/' 'bench/spans.h:.*"What" has no noun'
-plant tests/common.py 's/again and again/anew/' 'tests/common.py:.*"anew"'
+plant tests/common.py 's/^# Shared by tests/# Anew shared by tests/' 'tests/common.py:.*"Anew"'
 plant examples/fault.h 's/^ \* Plants a fault/ * What plants a fault/' 'examples/fault.h:.*"What" has no noun'
 plant scripts/private.sh 's/^# LTTng.s client\./# LTTng anew./' 'scripts/private.sh:.*"anew"'
 plant tests/server.py 's/^\"\"\"An HTTP server/\"\"\"What is an HTTP server/' 'tests/server.py:.*"What" has no noun'

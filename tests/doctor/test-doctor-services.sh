@@ -193,14 +193,14 @@ wait_for 20 live "that the agent is seen beside blkin live" live_is_well || {
 }
 stop_part agent KILL
 names service.runs 'Connection refused' 'an agent that was killed' --section=agent
-start_part agent "$BUILD/bin/blkin" agent # what keeps the rings of the killed one ends with this one
+start_part agent "$BUILD/bin/blkin" agent # at its end, the process that keeps the killed agent's rings ends, too
 runs_again() {
     doctor --section=agent && [ -n "$(said service.runs ok)" ]
 }
 wait_for 20 agent "the agent's second start" runs_again && stop_part agent || exit 1
 wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.fdserver" || exit 1
 
-# users that have no rings, because other users have them all
+# a user that gets no rings, because another user has them all
 if can_be_other; then
     start_part agent "$BUILD/bin/blkin" agent --ring-users=1
     wait_for 20 agent "the agent's third start" runs_again || exit 1

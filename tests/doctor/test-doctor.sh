@@ -39,7 +39,7 @@ if ! babeltrace2 --version | grep -qE '^Babeltrace (2\.[1-9]|[3-9])'; then
     PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old' --section=live
 fi
 
-# ---- no session daemon, and one that is not for us
+# ---- no session daemon, and session daemons of other homes and users
 
 names sessiond.runs 'no lttng-sessiond runs' 'no session daemon' --section=live
 doctor

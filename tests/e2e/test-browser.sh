@@ -7,20 +7,6 @@ set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
-# record NAME REQUESTS: records the stack's requests as a trace in $WORK/NAME.
-record() {
-    start_session "$1" --output="$WORK/$1" && run_client "$2" || exit 1
-    lttng destroy "$1" >/dev/null || fail "lttng destroy"
-}
-
-convert() {
-    start_collector "$2" "$WORK/$1"
-    wait_part collector 60 || {
-        show_log collector
-        fail "babeltrace2 to $2 ended with status $?"
-    }
-}
-
 first_id() {
     sed 's/.*"traceId":"\([0-9a-f]*\)".*/\1/; t; d' "$1" | head -n 1
 }
@@ -35,10 +21,10 @@ type -P chromium chromedriver >/dev/null || skip "no chromium and chromedriver o
 private_begin
 need_zipkin
 start_sessiond && start_stack store-1 slow-journal=20ms || exit 1
-record sent 3 # the first one makes connections: no good picture
-record uploaded 1
-convert sent "$ZIPKIN_URL/api/v2/spans"
-convert uploaded "file:$WORK/uploaded.json"
+record_requests sent 3 # the first request makes connections: no good picture
+record_requests uploaded 1
+convert "$ZIPKIN_URL/api/v2/spans" "$WORK/sent"
+convert "file:$WORK/uploaded.json" "$WORK/uploaded"
 wait_for 30 - "the traces in Zipkin" zipkin_holds "$(stack_spans 3)" || exit 1
 
 "$PYTHON" "$SRC/tests/e2e/browser.py" --zipkin "$ZIPKIN_URL" \

@@ -7,13 +7,13 @@ set -u
 checkout="$TMPDIR/a b/blkin"
 trap 'rm -rf "$TMPDIR/a b"' EXIT
 
-# make as in a shell of the user's: nothing of the make that runs this
+# make as in a user's shell, without the variables of the make that runs the tests
 plain_make() {
     env -u MAKEFLAGS -u MAKELEVEL -u SRC -u BUILD -u BLKIN_PRIVATE make -s -j 2 -C "$checkout" \
         CFLAGS='-O0 -U_FORTIFY_SOURCE' "$@"
 }
 
-# Of each kind some are compiled again, and all is linked: that is about paths, which the objects do not have.
+# Some objects of each kind are compiled again, and all are linked. The other objects are copied: they have no paths.
 mkdir -p "$checkout/build" && cd "$SRC" &&
     cp -pr Makefile mk packaging libblkin tracepoints babeltrace-plugin tools scripts examples tests "$checkout/" &&
     cp -pr "$BUILD/obj" "$checkout/build/" || exit 1

@@ -1,5 +1,6 @@
 #!/bin/bash
-# A planted fault is found: in every write's trace its span has the longest self time. RUNS=20: more often.
+# A planted fault is found: in the trace of every write, the span with the fault has the longest self time. RUNS=20 makes
+# 20 runs of each fault.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 set -u
@@ -8,17 +9,6 @@ set -u
 runs=${RUNS:-1}
 delay=${DELAY:-100ms} # longer than a real disk takes on a busy machine
 requests=4
-
-# record_run NAME: writes the spans of some requests to $WORK/NAME.json.
-record_run() {
-    start_session "$1" --output="$WORK/$1" && run_client "$requests" || exit 1
-    lttng destroy "$1" >/dev/null || fail "lttng destroy"
-    start_collector "file:$WORK/$1.json" "$WORK/$1"
-    wait_part collector 60 || {
-        show_log collector
-        fail "babeltrace2 ended with status $?"
-    }
-}
 
 # writes FILE: prints the trace ids of the writes.
 writes() {
@@ -41,7 +31,8 @@ has_culprit() {
 find_culprit() {
     local try
     for try in 1 2 3; do
-        record_run "$2-$try"
+        record_requests "$2-$try" $requests
+        convert "file:$WORK/$2-$try.json" "$WORK/$2-$try"
         has_culprit "$1" "$WORK/$2-$try.json" && mv "$WORK/$2-$try.json" "$WORK/$2.json" && return
     done
     fail "$fault in $daemon: the longest self time is not that of $1: $shown"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A live session that does not exist, stalls, loses its daemons, or is a flood. The sink reports it, its trace time
-# visibly stands still, and both go on with the session.
+# The sink reports a live session that does not exist, stalls, or loses its daemons, and the sink's trace time stands
+# still. With the next session, the trace time continues. A flood does not stop the sink.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -109,7 +109,7 @@ stop_part collector TERM
 [ $? = 2 ] || fail "the sink did not end as after SIGINT"
 
 # A flood of a live session without a pause for the reader, and without a collector: the sink reads on, and drops the
-# oldest spans. SIGTERM comes while it waits for a packet of the slow network.
+# oldest spans. SIGTERM comes while the sink waits for a packet of the slow network.
 kill_lttng && start_sessiond && start_live_session flood || exit 1
 for cpu in 1 2; do
     start_part "flood-$cpu" "$BUILD/tests/libblkin/killed" 2000000000

@@ -1,6 +1,5 @@
 #!/bin/bash
-# "make demo SCALE=1" counts each span once, although it kills a worker. It leaves nothing behind, even when it is
-# killed.
+# "make demo SCALE=1" counts each span once, although the demo kills a worker. A killed demo leaves nothing behind.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 200
 set -u

@@ -63,8 +63,8 @@ expect "starting LTTng's session daemon" "starting blkin live" "starting gateway
     "store-2: journal" "longest self time: " "the same in Zipkin: http://127.0.0.1:"
 none_left || fail "something is left of the demo: $(processes_left)"
 
-# With the agent, the slow request is there, whole, and none that is fast: the demo fails else. At a terminal it stays,
-# and Ctrl-C is its good end: for make, too.
+# With the agent, the demo fails unless the slow request arrives as a whole trace, and no fast request. At a terminal the
+# demo stays until Ctrl-C, after which demo and make have status 0.
 start_part demo env AGENT=1 "$PYTHON" "$SRC/tests/e2e/on_terminal.py" $((60 * PATIENCE)) "Ctrl-C ends the demo" "${make[@]}"
 wait_part demo 70 || fail "the demo with AGENT=1 at a terminal: status $?: $(show_log demo 60 2>&1)"
 expect "starting blkin agent" " collected, and no other" "13 spans of 5 services" \

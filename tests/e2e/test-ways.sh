@@ -1,6 +1,6 @@
 #!/bin/bash
-# The two ways to collect, one after the other in every order, as doc/operate.md describes. Programs run on through
-# all changes, and each request arrives by the way that is active.
+# The two ways to collect, one after the other in every order, as doc/operate.md describes. Programs run during all
+# changes, and each request arrives by the active way.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u

@@ -1,5 +1,5 @@
-# Three stores with the same objects, one of which is slow, their statistics, and the dispatcher in front; for its
-# test and benchmark. To be sourced after lib.sh.
+# For the test and the benchmark of the dispatcher: the dispatcher before three stores with the same objects, one of them
+# slow, and their statistics. To be sourced after lib.sh.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
@@ -45,7 +45,7 @@ got() {
     sed -n "s/^$1 got \([0-9]*\) requests$/\1/p" "$WORK/dispatcher.log"
 }
 
-# waits STORE: prints its last known time in us; 0: not known yet
+# waits STORE: prints the last known response time of the store in us; 0: not known yet
 waits() {
     sed -n "s/.*$1: [0-9]* requests, \([0-9]*\) us.*/\1/p" "$WORK/dispatcher.log" | tail -n 1
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The dispatcher. Without a choice, the slow store of three gets a third of the requests. With the choice by traces it
-# gets few, but some from time to time. Without statistics the dispatcher works, too.
+# The dispatcher. In blind turns, the slow store of three gets a third of the requests. If the traces decide, the slow
+# store gets few requests, but not none. Without statistics the dispatcher works, too.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 90
@@ -59,7 +59,7 @@ echo "of $all requests the slow store got $slow"
 ((slow * 100 < all * 15)) || fail "the slow store got $slow of $all requests"
 ((slow > 0)) || fail "the slow store is not asked any more: nobody would know when it is well again"
 
-# ---- no statistics, other lines, and a back end that is not there
+# ---- lines that are no statistics, and a back end that does not exist
 
 free_port nobody
 printf '{"rows": 3}\nnonsense\n{"rows":[{"service":"store-1","name":"read","duration":{"count":-1,"sum":1e300}}]}\n' \

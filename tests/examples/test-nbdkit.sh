@@ -71,7 +71,7 @@ copies='
 serve absent "$copies" file disk
 cmp "$WORK/data" "$WORK/disk" || fail "the file is not what the clients have written"
 
-# ---- with one -------------------------------------------------------------------------------------
+# ---- with a session daemon ------------------------------------------------------------------------
 
 start_sessiond || exit 1
 session all blkin:span blkin:process

@@ -53,6 +53,6 @@ wait_for 40 agent "each span, with tags of the host" has_each || exit 1
 # a wrong configuration changes nothing
 echo 'disk = 10ms' >"$WORK/blkin.conf"
 timeout 20 "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 && fail "a wrong configuration was taken"
-grep -q 'the old one holds' "$WORK/said" || fail "reload says: $(<"$WORK/said")"
+grep -q 'the old one stays in force' "$WORK/said" || fail "reload says: $(<"$WORK/said")"
 host_sampled_more agent || exit 1
 stop_part agent TERM 30 || fail "exit status $? after SIGTERM"

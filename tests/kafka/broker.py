@@ -65,7 +65,7 @@ offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
-# after a kill the broker is refused until the session before has timed out: by default 9 s
+# the controller refuses a killed broker until its session has timed out: by default 9 s
 broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
 """)

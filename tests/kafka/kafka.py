@@ -147,7 +147,7 @@ def list_of(topics, offset):
 
 
 class Client:
-    """A consumer of librdkafka. It has a group only in name, and never joins."""
+    """A consumer of librdkafka, which names a group without joining the group."""
 
     def __init__(self, broker, group="check", **settings):
         self.client = client_new(CONSUMER, broker, group_id=group, enable_auto_commit="false",

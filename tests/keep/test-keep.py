@@ -167,10 +167,10 @@ def test_peers():
            "systemctl start blkin-agent" in run.stderr, run)
     with Agent(FOLDER, {"error": "no session daemon runs"}) as _:
         run = keep(SHORT)
-    expect("it refuses", run.returncode == 1 and "blkin keep: no session daemon runs\n" == run.stderr, run)
+    expect("the agent refuses", run.returncode == 1 and "blkin keep: no session daemon runs\n" == run.stderr, run)
     with Agent(FOLDER, {"id": "1"}, [None]) as _:
         run = keep(SHORT)
-    expect("it ends meanwhile", run.returncode == 1 and "not JSON" in run.stderr, run)
+    expect("the agent hangs up", run.returncode == 1 and "not JSON" in run.stderr, run)
     for odd in ({"number": 1}, {"id": 7}, {"id": "x" * 5000}, []):
         with Agent(FOLDER, odd) as _:
             run = keep(SHORT)

@@ -1,12 +1,12 @@
 /*
- * An agent for scripts: gives each program that connects a memory of rings, until its standard
- * input ends. Then it prints the contents of the rings.
+ * An agent for scripts. It gives a memory of rings to each program that connects, until its
+ * standard input ends.
  *
  * usage: agent FOLDER
  *
- * Makes FOLDER/socket. Prints "asked N" for each line of its standard input: the number of its
- * answers. In the end it prints "spans N", "processes N" (different ids that have recorded spans),
- * "lost N".
+ * Makes FOLDER/socket. For each line of its standard input, prints "asked N": the number of its
+ * answers so far. In the end it prints what the rings have: "spans N", "processes N" (the processes
+ * that have recorded spans), "lost N".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

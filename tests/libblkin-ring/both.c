@@ -1,10 +1,10 @@
 /*
- * For test-both.sh: records with both APIs, in itself and in a child, while it has rings. Prints
- * the number of events of each kind in them.
+ * For test-both.sh: the program and its child record with both APIs into rings. The program prints
+ * the number of events of each kind in the rings.
  *
  * usage: both TIMES [FILE]
  *
- * FILE gets a copy of the memory.
+ * The program copies the memory of the rings to FILE.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -20,7 +20,7 @@ EVENTS = {0: "blkin:span", 1: "blkin:begin", 2: "blkin:tag", 3: "blkin:end", 4: 
 
 
 def records(data, committed):
-    """(pid, event, payload) from the newest to the oldest, of a ring that nobody writes to."""
+    """Yields (pid, event, payload) from the newest to the oldest, of a ring that nobody writes to."""
     size = len(data)
     oldest = max(committed + RECORD_MAX - size, 0)
     end = committed
@@ -38,7 +38,7 @@ def records(data, committed):
             pid, _pid_ns = struct.unpack_from("=II", data, at)
             padding = data[at + length:at + (length + 7) // 8 * 8]
             if any(padding):
-                sys.exit(f"the record at {begin} has what it should not have")
+                sys.exit(f"the padding of the record at {begin} is not zeros")
             yield pid, event, data[at + 8:at + length]
         end = begin
 

@@ -1,7 +1,7 @@
 /*
- * A program and its agent. The agent is missing, comes late, does not answer, or goes and comes
- * again with another memory; and the program changes its user. Each case is a process of its own;
- * all run at once, without LTTng.
+ * A program and its agent. The agent is missing, starts late, does not answer, or ends and starts
+ * again with another memory; or the program changes its user. Each case is a process of its own.
+ * All cases run at once, without LTTng.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOWEST  200 /* number of the library's descriptor */
+#define LOWEST  200 /* the library's descriptor has a number from LOWEST on */
 #define HIGHEST 1024
 #define LONG_NS UINT64_C(5000000000) /* RING_REFRAIN_NS in ring_find.c */
 
@@ -55,7 +55,7 @@ SCENARIO(none)
     agent_stop(&agent);
 }
 
-/* Before the rings come, the API is active, but does not record. */
+/* Until the program has rings, the API is active, but does not record. */
 SCENARIO(late)
 {
     struct blkin_span span;
@@ -68,12 +68,13 @@ SCENARIO(late)
     RECORD_UNTIL(spans(&memory) > 0);
     CHECK(agent_asked(&agent) >= 1 && agent_asked(&agent) < 4); /* again, if an answer is late */
     agent_stop(&agent);
-    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) >
-                 2); /* the periodic work needs no agent */
+    /* the periodic work needs no agent */
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 2);
     CHECK(ring_find_state() == RING_FOUND);
 }
 
-/* A thread that makes spans without a pause does not look each time, but finds the rings. */
+/* A thread that makes spans without a pause does not look for rings at each span, but finds them.
+ */
 SCENARIO(busy)
 {
     for (unsigned i = 0; i < 100000; i++)
@@ -104,8 +105,8 @@ SCENARIO(refused)
 
 /* ---- an agent that does not answer ---- */
 
-/* The agent accepts, and never answers. The descriptor is closed meanwhile. A blocking call would
- * hang. */
+/* The agent accepts connections, and never answers. The program closes its descriptor after each
+ * attempt. A blocking call would hang. */
 SCENARIO(silent)
 {
     bool is_closed = false;
@@ -146,7 +147,7 @@ SCENARIO(backlog)
     close(listener);
 }
 
-/* The program closes all descriptors, and opens its own one with the same number. */
+/* The program replaces the library's descriptor by one of its own. The library leaves it alone. */
 SCENARIO(closed)
 {
     struct stat status;
@@ -163,7 +164,7 @@ SCENARIO(closed)
     agent_stop(&agent);
 }
 
-/* A child uses the parent's rings. */
+/* A child does not keep the descriptor with which its parent waits for an answer. */
 SCENARIO(forked)
 {
     int status = -1;
@@ -193,8 +194,8 @@ SCENARIO(wrong)
     agent_stop(&agent);
 }
 
-/* The agent leaves the given memory before the program looks. The program asks again soon, not only
- * with the periodic work a second later. */
+/* The agent has left the memory before the program gets it. The program asks again soon, and not
+ * only with the periodic work a second later. */
 SCENARIO(left_at_once)
 {
     uint64_t begin_ns;
@@ -203,7 +204,7 @@ SCENARIO(left_at_once)
     agent_start(&agent, &memory);
     begin_ns = blkin_now();
     blkin_init();
-    /* or has its answer, or a busy agent takes longer than the library waits */
+    /* on a busy machine the program may have asked again, or the answer may be late */
     CHECK(ring_find_state() == RING_SOON || agent_asked(&agent) >= 2 ||
           blkin_now() - begin_ns > 200000000);
     agent_give(&agent, &other);
@@ -212,9 +213,9 @@ SCENARIO(left_at_once)
     agent_stop(&agent);
 }
 
-/* ---- the agent goes ---- */
+/* ---- the agent ends ---- */
 
-static void records_elsewhere(void)
+static void check_records_elsewhere(void)
 {
     const unsigned before = spans(&memory);
 
@@ -231,7 +232,8 @@ SCENARIO(replaced)
     RECORD_UNTIL(spans(&memory) > 0);
     agent_stop(&agent);
     __atomic_store_n(&memory.head->state, RING_REPLACED, __ATOMIC_RELAXED);
-    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 2); /* each is written at a look */
+    /* the periodic work looks at the state, and records a process event */
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 2);
     before = spans(&memory);
     record();
     CHECK(spans(&memory) > before);
@@ -240,16 +242,9 @@ SCENARIO(replaced)
     agent_stop(&agent);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* A program that overwrites its oldest records goes to the larger memory at once. The periodic work
- * is due only a second after the last process event. On a busy machine, an attempt may take longer.
+/* A program that overwrites its oldest records uses the new memory at once: before the periodic
+ * work, which is due a second after the last process event. A busy machine may need several
+ * attempts.
  */
 SCENARIO(replaced_while_fast)
 {
@@ -261,17 +256,17 @@ SCENARIO(replaced_while_fast)
     for (int i = 0; i < 20 && !is_early; i++) {
         const unsigned events = rings_count(from, BLKIN_EVENT_PROCESS);
         const struct ring_map *map = ring_map();
-        int64_t begun_ms;
+        int64_t begun_ns;
 
         RECORD_UNTIL(rings_count(from, BLKIN_EVENT_PROCESS) > events);
-        begun_ms = now_ms();
+        begun_ns = monotonic_ns();
         __atomic_store_n(&to->head->state, RING_ON, __ATOMIC_RELAXED);
         agent_give(&agent, to);
         __atomic_store_n(&from->head->state, RING_REPLACED, __ATOMIC_RELAXED);
-        while (ring_map() == map && now_ms() - begun_ms < PATIENCE_MS)
+        while (ring_map() == map && monotonic_ns() - begun_ns < PATIENCE_MS * INT64_C(1000000))
             record();
         CHECK(ring_map() != map);
-        is_early = now_ms() - begun_ms < 800;
+        is_early = monotonic_ns() - begun_ns < 800000000;
         next = from;
         from = to;
         to = next;
@@ -287,13 +282,13 @@ SCENARIO(exchanged)
     agent_give(&agent, &other);
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
     RECORD_UNTIL(spans(&other) > 0);
-    records_elsewhere();
+    check_records_elsewhere();
     CHECK(agent_asked(&agent) >= 2 && agent_asked(&agent) < 6); /* again, if an answer is late */
     agent_stop(&agent);
 }
 
-/* A memory that comes again is mapped at the same address, so that a program that outlives agents
- * uses no more memory. */
+/* A memory that the program has used before is mapped at the same address. So a program that
+ * outlives many agents uses no more address space. */
 SCENARIO(again)
 {
     const struct ring_map *first;
@@ -314,8 +309,8 @@ SCENARIO(again)
     agent_stop(&agent);
 }
 
-/* Nobody has read for a long time: the program asks, and gets the same memory, which it uses
- * meanwhile. */
+/* The agent has not read for a long time: the program asks, and gets the same memory. Meanwhile it
+ * uses the memory. After a kill of the agent and of the fdserver, it gets another memory. */
 SCENARIO(quiet)
 {
     const struct ring_map *first;
@@ -330,6 +325,8 @@ SCENARIO(quiet)
         is_kept &= ring_map() == first;
     });
     CHECK(is_kept && ring_map() == first);
+    agent_give(&agent, &other);
+    RECORD_UNTIL(spans(&other) > 0);
     agent_stop(&agent);
 }
 
@@ -340,7 +337,7 @@ SCENARIO(left)
     agent_stop(&agent);
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
     RECORD_UNTIL(!ring_map());
-    records_elsewhere();
+    check_records_elsewhere();
 }
 
 /* ---- another user ---- */
@@ -356,12 +353,12 @@ SCENARIO(user)
     CHECK(setresuid(65534, 65534, 65534) == 0);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 65534);
-    records_elsewhere();
+    check_records_elsewhere();
     agent_stop(&agent);
 }
 
-/* A server takes its clients' user for a while, and keeps its memory. It asks for a new memory
- * under its own user, or after a long time. */
+/* A server acts as its client's user for a while, and keeps its memory. It asks for a new memory
+ * only under its own user, or after a long time. */
 SCENARIO(user_for_a_while)
 {
     unsigned before, asked;
@@ -397,7 +394,8 @@ SCENARIO(user_for_a_while)
     agent_stop(&agent);
 }
 
-/* The program may not connect: it does not record, and does not write to the old memory. */
+/* The new user may not connect: the program does not record, and does not write to the old memory.
+ */
 SCENARIO(user_without)
 {
     if (geteuid() != 0)
@@ -407,7 +405,7 @@ SCENARIO(user_without)
     CHECK(chmod(agent.path, 0700) == 0);
     CHECK(setresuid(65534, 65534, 65534) == 0);
     RECORD_UNTIL(!ring_map());
-    records_elsewhere();
+    check_records_elsewhere();
     agent_stop(&agent);
 }
 
@@ -430,8 +428,8 @@ SCENARIO(another_root)
     agent_stop(&agent);
 }
 
-/* A child that inherits a memory without an agent gets another one with its first look, if the
- * agent is fast enough. */
+/* A child that inherits a memory that the agent has left gets another one when it first looks, if
+ * the agent is fast enough. */
 SCENARIO(forked_from_left)
 {
     unsigned found = 0;
@@ -453,7 +451,7 @@ SCENARIO(forked_from_left)
     agent_stop(&agent);
 }
 
-/* The agent's first answer comes after the program has stopped waiting. */
+/* The agent's first answer arrives after the program has stopped waiting. */
 SCENARIO(another_root_of_a_busy_agent)
 {
     if (geteuid() != 0)
@@ -473,8 +471,8 @@ SCENARIO(another_root_of_a_busy_agent)
     agent_stop(&agent);
 }
 
-#ifndef __SANITIZE_ADDRESS__ /* which itself needs more address space than that */
-/* Rings must not use up a program's address space. */
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer needs more address space than the limit */
+/* A program with little address space does not map rings. */
 SCENARIO(narrow)
 {
     const struct rlimit little = {3 * memory.bytes, 3 * memory.bytes};

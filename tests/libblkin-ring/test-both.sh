@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# LTTng and the agent's rings at once: each gets its own events. Streaming for LTTng does not begin because of a ring.
-# Two readers agree on the contents of the rings; one of them is written from doc/format.md.
+# LTTng and the agent's rings at once: each gets its own events. A ring does not make a program stream spans to LTTng.
+# Two readers agree on the contents of the rings; one of them was written from doc/format.md.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -12,7 +12,7 @@ times=200
 export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
 start_sessiond || exit 1
 
-# check NAME EXPECTED...: compares the contents of the rings and of LTTng, in lines "EVENT COUNT"
+# check NAME <<EXPECTED: compares the contents of the rings and of LTTng's trace with lines "EVENT COUNT"
 check() {
     local name=$1 event count
     LTTNG_UST_ALLOW_BLOCKING=1 LTTNG_UST_REGISTER_TIMEOUT=-1 timeout 60 "$programs/both" $times \
@@ -23,7 +23,7 @@ check() {
     while read -r event count; do
         grep -qx "$event $count" "$WORK/$name.rings" && grep -qx "$event $count" "$WORK/$name.read" || {
             cat "$WORK/$name.rings" "$WORK/$name.read"
-            fail "$name: the rings have not $count $event"
+            fail "$name: the rings do not have $count $event"
         }
         [ "$(grep -c " $event:" "$WORK/$name.events")" -eq "$count" ] ||
             fail "$name: LTTng has $(grep -c " $event:" "$WORK/$name.events") $event, not $count"
@@ -50,11 +50,11 @@ blkin:end $all
 blkin:annotation_info $all
 EOF
 
-# LTTng records no event: the rings get all
+# without a session, the rings get all events
 timeout 60 "$programs/both" $times >"$WORK/alone" || fail "alone: both has failed"
 grep -qx "blkin:span $all" "$WORK/alone" && grep -qx "zipkin:timestamp $all" "$WORK/alone" || {
     cat "$WORK/alone"
-    fail "the rings alone have not everything"
+    fail "without a session, the rings do not have all events"
 }
 
 # the folder of the socket exists without a socket: LTTng has each span

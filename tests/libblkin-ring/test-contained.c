@@ -1,6 +1,6 @@
 /*
- * A program in a container with namespaces of its own. Its records have its pid namespace, and the
- * agent's time. Root only.
+ * A program in a container with namespaces of its own. Its records have the container's pid
+ * namespace, and times of the agent's clock. Without root, the test checks nothing.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,7 +31,7 @@ static void record(void)
     BLKIN_ANNOTATE(&span, "text");
 }
 
-#define AHEAD_S 2000 /* of a container's clock */
+#define AHEAD_S 2000 /* how far the container's clock is ahead */
 
 struct contained {
     uint64_t pid_namespace;
@@ -68,8 +68,8 @@ static int record_contained(void)
     return check_status();
 }
 
-/* A container's program has the pid 1, as others have, and its own clock. The agent may have
- * another clock, too. */
+/* The container's program has the pid 1 and its own clock. The agent may have another clock, too.
+ */
 static void check_namespaces(int64_t agent_ahead_s)
 {
     const unsigned all = 1U << BLKIN_EVENT_SPAN | 1U << BLKIN_EVENT_PROCESS |
@@ -102,7 +102,7 @@ static void check_namespaces(int64_t agent_ahead_s)
     rings_close(&memory);
 }
 
-/* Runs in a process of its own, whose children have other namespaces. */
+/* Runs the check in a process of its own, because the check changes the namespaces of children. */
 static void run(int64_t agent_ahead_s)
 {
     int status = -1;

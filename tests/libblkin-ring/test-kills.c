@@ -1,6 +1,6 @@
 /*
- * Kills writing processes at random moments, again and again, over the same memory. All finished
- * records are there, none is torn, and the next processes write on.
+ * Kills processes that write into rings at random moments, again and again, with the same memory.
+ * All finished records are in the rings, no record is torn, and the next processes can write.
  *
  * SEED=N repeats a run; ROUNDS=N.
  *
@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #define KILLS_WRITERS 3
-#define ROOM          (1 << 24)
-#define KILLS_USUAL   60
+#define ROOM          (1 << 24) /* bytes of a ring */
+#define KILLS_USUAL   60        /* rounds */
 
 static uint64_t *finished; /* the last record that each writer has finished */
 static struct rings memory;
@@ -66,7 +66,8 @@ static void see(void *context, const struct rings_record *record)
         seen->newest[numbered.writer] = numbered.number;
 }
 
-/* Returns the number of kills between the commit of a record and its note. */
+/* Returns the number of writers that were killed after a record's commit, and before its number was
+ * in finished[]. */
 static unsigned play_round(unsigned life_us)
 {
     struct kills_seen seen = {0};
@@ -120,7 +121,7 @@ int main(void)
                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (unsigned i = 0; i < count && !check_failures; i++)
         in_between += play_round(500 + seed_next(&state) % 8000);
-    printf("%u times %u writers killed; %u records were written and not noted\n", count,
+    printf("%u times %u writers killed; %u of them between a commit and its note\n", count,
            KILLS_WRITERS, in_between);
     CHECK(memory.head->lost == 0);
     return check_status();

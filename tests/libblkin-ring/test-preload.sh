@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Servers that nobody instrumented, with the agent's rings and without LTTng. Each request is there twice, as the
-# server's and as the client's; children record, too. A program that puts itself under a seccomp filter is traced
-# under it, and this library makes no call that the filter does not allow.
+# Servers without instrumentation, with the agent's rings and without LTTng. Each request has two spans, the server's
+# and the client's; children record, too. A program that puts itself under a seccomp filter is traced under the filter.
+# The library makes no system call that the filter does not allow.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -30,8 +30,8 @@ has_rings() {
     grep -q memfd:blkin-rings "/proc/$(pgrep -x serve | head -n 1)/maps"
 } 2>/dev/null
 
-# requests_of WAY PORT: sends requests to a server, which waits 300 ms for rings and gives them to its children. If
-# the agent did not get a CPU in that time, another server is started. The requests begin when the agent has answered
+# requests_of WAY PORT: sends requests to a server, which waits 300 ms for rings and passes them to its children. If the
+# agent did not get a CPU in that time, the test starts another server. The requests begin when the agent has answered
 # the client, too.
 requests_of() {
     local try
@@ -65,8 +65,8 @@ agent_found() {
     }
 }
 
-# finds NAME SPANS PROCESSES PROGRAM...: runs a short program beside an agent, which finds exactly these. A program waits
-# 300 ms for the agent's answer. If the agent did not get a CPU in that time, the program runs again.
+# finds NAME SPANS PROCESSES PROGRAM...: runs a short program with an agent, which finds exactly these numbers. A program
+# waits 300 ms for the agent's answer. If the agent did not get a CPU in that time, the program runs again.
 finds() {
     local try
     for try in 1 2 3 4 5; do
@@ -111,7 +111,7 @@ agent_found left 0 0 0
 # a filter that the program inherits
 finds inherited 4 1 setpriv --no-new-privs "$programs/inherits" "$programs/tricks" greeting 7704
 
-# the doctor does not call a running program untraced
+# the doctor does not report that a traced program is untraced
 agent_begins doctor
 for _ in 1 2 3 4 5 6 7 8; do
     begins server setpriv --no-new-privs "$programs/inherits" "$programs/serve" 7706 epoll 2

@@ -1,6 +1,6 @@
 /*
- * A program's events in the rings: both APIs, completed spans, alarms, process events, metrics;
- * children of fork(2). No LTTng.
+ * A program's events in the rings, without LTTng: both APIs, packed spans, alarms, process events,
+ * metrics, children of fork(2), and signal handlers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -68,7 +68,7 @@ static struct newest find_newest(unsigned event)
     return newest;
 }
 
-/* Stays on one CPU, so that the newest record of a ring is the newest of all. */
+/* All tests stay on one CPU, so that the last record of its ring is the newest record. */
 TEST(stay_on_one_cpu)
 {
     cpu_set_t set;
@@ -85,7 +85,7 @@ TEST(test_first)
 {
     blkin_init();
     WORK_UNTIL(spans() > 0, record_span_called("first"));
-    CHECK(agent_asked(&agent) < 6); /* again, if an answer is late */
+    CHECK(agent_asked(&agent) < 6); /* the program asks again if an answer is late */
     CHECK(rings_count(&memory, BLKIN_EVENT_PROCESS) <= 1);
 }
 
@@ -124,7 +124,7 @@ TEST(test_packed_span)
     CHECK(spans() == before + 1);
 }
 
-/* The longest name and address of a span's service; longer ones are cut. */
+/* A name and an address of a service that are too long are cut. */
 TEST(test_longest_service)
 {
     char name[101], ip[101];
@@ -143,7 +143,8 @@ TEST(test_longest_service)
     CHECK(memcmp(service, name, 72) == 0 && service[72] == '\0' && service[-1] == '\0');
 }
 
-/* Returns the texts of the newest record of this type, behind *head; checks their length. */
+/* Copies the head of the newest record of this type to *head. Returns the texts, whose length must
+ * be the given one. */
 static const char *find_original(int type, struct ring_original *head, size_t texts)
 {
     static struct newest newest;
@@ -300,7 +301,7 @@ TEST(test_forks)
     check_child(pid, 1);
 }
 
-/* The child shares the parent's memory, and its number. */
+/* The child has the parent's memory, so its records have the parent's pid. */
 TEST(test_vfork)
 {
     const unsigned before = spans();
@@ -316,8 +317,7 @@ TEST(test_vfork)
 
 /* ---- signal handlers ---- */
 
-/* The kernel may choose the agent's thread for a signal, too. */
-static atomic_uint handled;
+static atomic_uint handled; /* atomic: the agent's thread may handle a signal, too */
 
 static void handle(int signal)
 {
@@ -326,7 +326,8 @@ static void handle(int signal)
     handled++;
 }
 
-/* Signals interrupt everything, also the sequence. Each span is there, or overwritten. */
+/* Signals interrupt all code, also the restartable sequence. Each span is in a ring, or
+ * overwritten. */
 TEST(test_signals)
 {
     const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
@@ -348,7 +349,7 @@ TEST(test_signals)
     timer_delete(timer);
     walk = rings_walk_all(&memory, NULL, NULL);
     CHECK(walk.bad == 0);
-    if (walk.overwritten == 0) /* the other thread may still be in the handler */
+    if (walk.overwritten == 0) /* the agent's thread may still be in the handler */
         WAIT_UNTIL(spans() == before + written + handled);
     CHECK(memory.head->lost == 0);
 }

@@ -1,6 +1,6 @@
 /*
- * Settings that a program gets with its rings: the host's rules of slow spans, if it has no rules
- * of its own; and the flags with which its traces begin. No LTTng.
+ * Slow rules of the host, which a program gets with its rings if it has no rules of its own; and
+ * the flags of traces that begin in a program. The tests run without LTTng.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,8 @@
 
 /* ---- the host's rules ---- */
 
-/* Returns true if this host has its own rules, which the checks cannot tell from those here. */
+/* Does this machine have slow rules itself? Then the checks cannot know the rules of the program.
+ */
 static bool host_has_rules(void)
 {
     return access("/run/blkin/slow", F_OK) == 0;
@@ -22,7 +23,8 @@ static bool rule_is_above_s(uint64_t seconds)
     return blkin_slow_least_ns == seconds * 1000000000 + 1;
 }
 
-/* Rules come with the rings, and change with the periodic work; damaged rules change nothing. */
+/* A program gets rules with its rings, and changed rules with its periodic work. Damaged rules
+ * change nothing. */
 SCENARIO(rules)
 {
     struct ring_rules *there = (struct ring_rules *)(void *)(memory.memory.at + RING_RULES_AT);

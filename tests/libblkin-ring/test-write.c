@@ -1,5 +1,5 @@
 /*
- * One record after the other: its position to the byte, the end of the ring, all lengths, invalid
+ * One thread writes records: each byte of a record, the end of the ring, all lengths, and invalid
  * memories.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -66,7 +66,7 @@ TEST(test_bytes)
 }
 
 struct expected {
-    unsigned last; /* number of the record before; 0: none */
+    unsigned last; /* number of the last record so far; 0: none */
     unsigned right;
 };
 
@@ -83,7 +83,8 @@ static void check_number(void *context, const struct rings_record *record)
     expected->last = number;
 }
 
-/* 1000 lengths, so that the ring wraps at many places: it has the last records, without a gap. */
+/* Records of 1000 lengths, so that the ring wraps at many positions. It has the last records,
+ * without a gap. */
 TEST(test_laps)
 {
     const unsigned records = 20000;
@@ -143,7 +144,7 @@ TEST(test_unknown_cpu)
     memory.head->lost = 0;
 }
 
-/* Another process overwrites the state: no byte is written outside of the ring, and the ring
+/* Another process overwrites the ring's head: no byte outside the ring is written, and the ring
  * recovers. */
 TEST(test_scribbled)
 {
@@ -173,7 +174,7 @@ static const char *refused(int descriptor, uint64_t bytes)
     return ring_map_new(descriptor, bytes, &wrong) ? "taken" : wrong;
 }
 
-/* A field of the head has another value. */
+/* Checks the reason for which a memory is refused if a field of its head has another value. */
 #define LIES(field, value, reason)                                    \
     do {                                                              \
         const struct ring_memory before = *lying.head;                \
@@ -197,7 +198,7 @@ TEST(test_lies)
     rings_close(&lying);
 }
 
-/* A memory that comes again with rings of other sizes: the process has pointers to the former
+/* A known memory with rings of other sizes is refused: the process has pointers to the former
  * rings. */
 TEST(test_changed)
 {
@@ -215,7 +216,7 @@ TEST(test_changed)
     rings_close(&swapped);
 }
 
-/* An unsealed memory could be shortened, and a write there would end the program. */
+/* A memory without the seal could be shortened, and a write there would end the program. */
 TEST(test_seals)
 {
     const int open = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -261,8 +262,8 @@ TEST(test_left)
     CHECK(!ring_map_is_on(map));
 }
 
-/* In KiB. */
-static long locked(void)
+/* Returns the locked memory of this process in KiB. */
+static long locked_kib(void)
 {
     FILE *status = fopen("/proc/self/status", "r");
     char line[200];
@@ -275,8 +276,8 @@ static long locked(void)
     return locked;
 }
 
-/* A program that locks all its memory, as iscsid does, does not lock the rings nor the memory that
- * takes their place. If it did, all pages would be in use at once. */
+/* A program that locks all its memory, as iscsid does, locks neither the rings nor the memory that
+ * replaces left rings. If they were locked, all their pages would be in use at once. */
 TEST(test_locked)
 {
     struct rings large;
@@ -285,16 +286,16 @@ TEST(test_locked)
 
     rings_make(&large, 1 << 24, SMALL);
     if (geteuid() != 0 || mlockall(MCL_FUTURE) != 0) {
-        puts("not tested: locked memory, of which only root may have so much");
+        puts("not tested: locked memory: needs root");
         return;
     }
-    before = locked();
+    before = locked_kib();
     mapped = open_memory(&large);
-    CHECK(mapped && before >= 0 && locked() < before + 8192);
+    CHECK(mapped && before >= 0 && locked_kib() < before + 8192);
     CHECK(ring_write(mapped, RING_EVENTS, ring_kind(1), payload, 100));
     ring_map_leave(mapped);
-    CHECK(locked() < before + 8192);
-    CHECK(open_memory(&large) == mapped && locked() < before + 8192);
+    CHECK(locked_kib() < before + 8192);
+    CHECK(open_memory(&large) == mapped && locked_kib() < before + 8192);
     CHECK(ring_write(mapped, RING_EVENTS, ring_kind(1), payload, 100));
     CHECK(large.heads[ring_this_cpu()].committed == 2 * 120);
     (void)munlockall();

@@ -1,7 +1,7 @@
 /*
- * Eight threads and three processes write at once, on fewer CPUs, while a reader copies all the
- * time. No torn record is accepted. A round fits into the rings, and each of its records is there
- * once.
+ * Eight threads and three processes write at once, while a reader copies the rings all the time.
+ * The reader accepts no torn record. A round fits into a ring, and in the end each of its records
+ * is in a ring once.
  *
  *     RECORDS=1000000000 tests/run build/tests/libblkin-ring/test-writers
  *
@@ -21,9 +21,9 @@
 #define WRITERS_THREADS 8
 #define PROCESSES       3
 #define WRITERS         (WRITERS_THREADS + PROCESSES)
-#define EACH            1500 /* records of a writer in a round */
-#define WRITERS_ROOM    (1 << 23)
-#define USUAL           2000000 /* records of all */
+#define EACH            1500      /* records of a writer in a round */
+#define WRITERS_ROOM    (1 << 23) /* bytes of a ring */
+#define USUAL           2000000   /* records of all rounds */
 
 _Static_assert(WRITERS *EACH *(sizeof(struct numbered) + 16) < WRITERS_ROOM - RING_RECORD_MAX,
                "a round must fit into one ring");
@@ -132,7 +132,7 @@ int main(void)
     begin_processes(processes);
     for (uintptr_t i = 0; i < WRITERS_THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, thread, (void *)i) == 0);
-    during.round = UINT64_MAX / EACH / 2; /* no round */
+    during.round = UINT64_MAX / EACH / 2; /* a round that does not exist */
     for (uint64_t round = 0; round < shared->rounds; round++) {
         shared->at_work = WRITERS;
         pthread_barrier_wait(&shared->begin);

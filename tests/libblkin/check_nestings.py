@@ -1,9 +1,9 @@
-"""Compares the calls of nestings.c with its spans: each step, annotation and tag is there once and at its place, or
-counted.
+"""Compares the calls of nestings.c with its spans: each step, annotation and tag is once in its span, or counted as
+dropped.
 
 usage: check_nestings.py MODEL SPANS.json
 
-MODEL is the output of nestings; each of its spans is a trace of its own. Prints the number of its parts.
+MODEL is the output of nestings. Each of its spans is a separate trace. Prints how many spans, steps and others there are.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -14,7 +14,7 @@ import sys
 
 NAME_MAX, STEP_MAX, KEY_MAX, TEXT_MAX, DEPTH_MAX = 120, 100, 100, 240, 12
 KINDS = [None, "CLIENT", "SERVER", "PRODUCER", "CONSUMER"]
-EDGE = 2.1  # us: a time may be rounded at both of its ends, and clocks are compared
+EDGE = 2.1  # us: begin and end of a span may be rounded, and times of two clocks are compared
 
 totals = collections.Counter()
 
@@ -24,7 +24,7 @@ class Node:
 
     def __init__(self, name, above, depth):
         self.name, self.above, self.depth = name, above, depth
-        self.said, self.remotes = [], []  # (text or tag, time before, time after), names
+        self.said, self.remotes = [], []  # (record, (time before, time after)); names
         self.begin = self.end = self.id = self.parent_id = self.kind = None
         self.incomplete = False
 
@@ -86,7 +86,7 @@ def read_model(path):
 
 
 def things_of(span):
-    """Returns the span's texts and tags in the form of the model; times of annotations."""
+    """Returns the span's annotations (with their times), tags and links in the form of the model."""
     things = [(("annotation", note["value"]), note["timestamp"]) for note in span.get("annotations", [])]
     for key, value in span.get("tags", {}).items():
         if key.startswith("otlp.link."):
@@ -110,7 +110,7 @@ def end_of(span):
 
 
 def check_times(span, node, root_span, root):
-    """Checks that times are within the program's measured times, counted from the root's end."""
+    """Checks that times are within the times that the program measured, both relative to the root's end."""
     def is_between(time, before, after):
         least, most = ((end_of(root_span) - time) * 1000 - (root.end[1] - before),
                        (end_of(root_span) - time) * 1000 - (root.end[0] - after))
@@ -126,10 +126,10 @@ def check_times(span, node, root_span, root):
 
 
 def count_missing(span, node):
-    """Returns the minimum and the maximum of missing parts."""
+    """Returns the minimum and the maximum number of missing records of a step or a span."""
     found = collections.Counter(what for what, _ in things_of(span)) if span else collections.Counter()
     said = collections.Counter(what for what, _ in node.said)
-    check(not found - said, f"what was not said of it, or twice: {list(found - said)}", span)
+    check(not found - said, f"records that the program did not make, or duplicates: {list(found - said)}", span)
     least = most = (said - found).total()
     if node.remotes:
         remote = span.get("remoteEndpoint", {}).get("serviceName") if span else None
@@ -143,8 +143,8 @@ def count_missing(span, node):
 
 
 def count_missing_starts(trace, root_span):
-    """Counts changed starts that found no room; after the first one, all are missing. The time shows the first
-    one."""
+    """Returns the minimum and the maximum number of changed starts that had no room. After the first such start, all are
+    missing. The span's duration shows which start has arrived."""
     if not trace.starts:
         return 0, 0
     before, after = ((end - root_span["duration"] * 1000) for end in trace.root.end)
@@ -155,16 +155,16 @@ def count_missing_starts(trace, root_span):
 def check_trace(trace, spans):
     by_name, root = {}, trace.root
     for span in spans:
-        check(span["name"] not in by_name, "twice", span)
+        check(span["name"] not in by_name, "two spans of one name", span)
         by_name[span["name"]] = span
     roots = [span for span in spans if "parentId" not in span]
-    check(len(roots) == 1 and roots[0]["id"] == root.id, "its roots", roots)
+    check(len(roots) == 1 and roots[0]["id"] == root.id, "not exactly the program's root", roots)
     root_span = roots[0]
     del by_name[root_span["name"]]
     check(trace.names[-1].startswith(root_span["name"]) and
           len(root_span["name"]) >= min(len(trace.names[-1]), NAME_MAX, min(map(len, trace.names))), "name", root_span)
     check(root_span.get("kind") == "SERVER", "kind", root_span)
-    check(len({span["id"] for span in spans}) == len(spans), "two of one id", spans)
+    check(len({span["id"] for span in spans}) == len(spans), "two spans of one id", spans)
 
     for name, (span_id, above) in trace.children.items():
         while above is not root and above.name not in by_name:
@@ -188,11 +188,11 @@ def check_trace(trace, spans):
         check(span.get("kind") == node.kind, "kind", span)
         check(("blkin.incomplete" in span.get("tags", {})) == node.incomplete, "blkin.incomplete", span)
         check_times(span, node, root_span, root)
-    check(not by_name, f"not of the program: {list(by_name)}")
+    check(not by_name, f"spans that the program did not make: {list(by_name)}")
     starts = count_missing_starts(trace, root_span)
     dropped = int(root_span.get("tags", {}).get("blkin.dropped", 0))
     check(least + lost + starts[0] <= dropped <= most + lost + starts[1],
-          f"blkin.dropped is {dropped}, but {lost} steps and {least} to {most} records of others are missing, "
+          f"blkin.dropped is {dropped}, but {lost} steps and {least} to {most} other records are missing, "
           f"and {starts[0]} to {starts[1]} moved starts", root_span)
     totals.update(nestings=1, steps=len(trace.steps), lost=lost, dropped=dropped,
                   incomplete=sum(node.incomplete for node in trace.steps.values()),
@@ -213,7 +213,7 @@ def main():
             sys.exit(f"trace {trace_id}: {wrong.args[0]}\n{json.dumps(wrong.args[1], indent=1)}")
     print(*(f"{count} {what}" for what, count in totals.items()), sep=", ")
     if min(totals.values()) < totals["nestings"] / 20:
-        sys.exit("too few of one sort to have tested it")
+        sys.exit("the test had too few spans of one sort")
 
 
 main()

@@ -15,8 +15,8 @@ osd = {"serviceName": "osd", "ipv4": "10.0.0.1", "port": 50000}
 SECOND = 1_000_000
 STALL = 30 * SECOND  # a busy machine may stop the program for this time
 
-# The same in both modes, except for names that name a mode. "own": tags without those of the sink; "at": of each
-# annotation, the s since the start; "parent": its name, or its id; "lasts": s
+# The expected spans of both modes. "own": tags without those of the sink; "at": the s from the start to each annotation;
+# "parent": the parent's name, or its id; "lasts": the duration in s; "outside": the span is not within its parent.
 EXPECTED = {
     "root": {
         "kind": "CLIENT", "parent": None, "remote": {"serviceName": "mon", "ipv6": "2001:db8::2", "port": 6789},
@@ -95,13 +95,13 @@ def check_span(span, expected):
     check(sorted(a["value"] for a in annotations) == sorted(expected.get("annotations", [])), "annotations", span)
     for text, at in zip(expected.get("annotations", []), expected.get("at", [])):
         time = next(a["timestamp"] for a in annotations if a["value"] == text)
-        late = STALL if text == "at its begin" else 100_000  # it has the time of its call
+        late = STALL if text == "at its begin" else 100_000  # the program gave no time of this annotation
         check(-100_000 < time - span["timestamp"] - at * SECOND < late, f"{text} is not {at} s after the start", span)
     if "at" not in expected:
         times = [span["timestamp"], *(a["timestamp"] for a in annotations), end_of(span)]
         check(times == sorted(times), "times", span)
-    if "lasts" in expected:  # both ends were given to the library
-        check(abs(span["duration"] - expected["lasts"] * SECOND) < 100_000, f"it does not last {expected['lasts']} s", span)
+    if "lasts" in expected:  # the program gave the start and the end
+        check(abs(span["duration"] - expected["lasts"] * SECOND) < 100_000, f"does not last {expected['lasts']} s", span)
     check(0 <= span["duration"] < STALL, "duration", span)
     if parent in spans and not expected.get("outside"):
         above = spans[parent]
@@ -115,10 +115,10 @@ check(len(root["traceId"]) == 32, "128-bit trace id", root)
 for name, expected in EXPECTED.items():
     check_span(spans[name], expected)
 
-# the only difference of the modes
+# whole spans drop what has no room in their logs; streamed spans do not
 tags = spans["too much"]["tags"]
 check(tags["long"] == "x" * 240, "long", tags)
 if mode == "whole":
     check(int(tags["blkin.dropped"]) == 9, "dropped", tags)
 else:
-    check(tags["long#10"] == "x" * 240 and "blkin.dropped" not in tags, "all of it", tags)
+    check(tags["long#10"] == "x" * 240 and "blkin.dropped" not in tags, "all ten tags", tags)

@@ -2,8 +2,8 @@
 
 usage: check_usage.py planted|charges|storm|levels SPANS.json [OTLP]
 
-A span's name has the expectation: "nested 5": five units of page faults; "level 2": the tags of that level; other
-names: no usage. OTLP: the same spans as one request.
+A span's name gives its expected usage: "nested 5": five units of page faults; "level 2": the tags of level 2; other
+names: no usage. OTLP: a file with the same spans as one request.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -32,7 +32,7 @@ def check(holds, what):
 
 
 def near(got, expected, least=0.0):
-    """Returns whether a number is within 5 %, or within the noise."""
+    """Returns whether a number differs from the expected one by at most 5 %, or by `least`."""
     return abs(got - expected) <= max(0.05 * expected, least)
 
 
@@ -63,16 +63,16 @@ def check_planted(spans):
     check(len(names["burns"]) == 300 and len(names["sleeps"]) == 10, "spans are missing")
     burnt = statistics.median(of["cpu_us"] for of, _ in names["burns"])
     check(near(burnt, 40), f"40 us of CPU time are {burnt}")
-    # a virtual machine that gets no CPU counts the time as CPU time of the thread that runs: the least such time
+    # While a virtual machine gets no CPU, its kernel counts CPU time for the running thread: the least time is right.
     of, expected = min(names["sleeps"], key=lambda sleep: sleep[0]["cpu_us"])
     check(near(of["off_cpu_us"], expected["off_cpu_us"]), f"blocked of {expected}: {of}")
     check(of["switches"] == 1 and of["cpu_us"] < 500, f"blocked: {of}")
-    # a thread that loses its CPU on the way to its pause waits for a CPU while its timer runs
+    # A thread that is preempted before its pause waits for a CPU while its timer runs.
     blocked = statistics.median(of["off_cpu_us"] - of["run_delay_us"] for of, _ in names["sleeps"])
     check(blocked >= 9500, f"10 ms blocked: {blocked}")
     of, _ = names["faults"][0]
     check(near(of["faults"], 2 * PAGES), f"{2 * PAGES} faults are {of}")
-    # a virtual machine that gets no CPU counts the time as off the CPU, and not as a wait for it: the least such time
+    # While a virtual machine gets no CPU, its kernel may count time off the CPU that is no wait: the least time is right.
     of, expected = min(names["waits"], key=lambda wait: wait[0]["off_cpu_us"] - wait[0]["run_delay_us"])
     check(near(of["cpu_us"], 60000), f"60 ms of CPU time: {of}")
     check(near(of["run_delay_us"], expected["run_delay_us"]), f"a wait of {expected}: {of}")
@@ -91,7 +91,8 @@ def check_storm(spans):
     names = collections.Counter(span["name"] for span in spans)
     done = 2 * names["handler 2"] + names["stormed 1"] + names["stormed child 1"]
     charged = sum(units * count for (_, units), count in found.items())
-    # the usage of a handler between two spans may belong to no span; without that of all handlers a quarter would be left
+    # The usage of a handler between two spans may belong to no span. Without the usage of all handlers, a quarter would be
+    # charged.
     check(names["handler 2"] >= 200 and 0.5 * done <= charged <= done, f"{charged} of {done} units in a storm")
 
 

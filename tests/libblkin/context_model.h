@@ -1,8 +1,8 @@
 /*
- * Rules for each text in a trace context format. The library writes an accepted text again, with
- * the changes that its rule names, and rereads it. A refused text leaves the context alone. B3's
- * fields mean the same as its one header. For lists (tracestate) there is a second, short and slow
- * reader. It takes a text that ends with a NUL, and cuts the text up in place.
+ * Rules for each text in a trace context format. The library writes an accepted context again, and
+ * reads the written text. The rule of the format says how the texts may differ. A refused text does
+ * not change the context. B3's fields mean the same as B3's single header. A second,
+ * short and slow reader checks lists (tracestate).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +20,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* the texts under test, for the message */
+/* The text under test, for the message of HOLDS(). */
 static char subject[600];
 
 #define HOLDS(condition)                                                                  \
@@ -68,7 +68,8 @@ static inline int same(const struct blkin_context *a, const struct blkin_context
 
 /* ---------------------------------------------------------------- a naive reader of lists */
 
-/* Splits a valid list; each entry ends with a NUL, in place. Returns their number, or -1. */
+/* Splits a list in place; a NUL then ends each entry. Returns the number of entries; -1: the list
+ * is not valid. */
 static int naive_tracestate(char *text, size_t length, char *entries[32])
 {
     int members = 0, count = 0;
@@ -171,7 +172,7 @@ static int is_traceparent(const char *text, size_t length, const struct blkin_co
 
 #define NO_ID "0000000000000000"
 
-/* Upper 16 digits of zeros are dropped, and a parent of zeros is, too. */
+/* The written text has no upper 16 digits of zeros, and no parent of zeros. */
 static int is_b3(const char *text, size_t length, const struct blkin_context *context,
                  const char *written, size_t written_length)
 {
@@ -224,7 +225,7 @@ static int again(const struct format *format, const struct blkin_context *contex
     return length > 0;
 }
 
-/* checks a text that ends where the memory ends */
+/* Checks a text. The memory must end where the text ends: see exact(). */
 static void check_text(const struct format *format, const char *text, size_t length)
 {
     struct blkin_context context = marked(), untouched = context, got;
@@ -292,7 +293,7 @@ static void check_tracestate(const char *text, size_t length, size_t size)
     free(buffer);
 }
 
-/* Appends a field and a dash. Returns 0 if the field cannot be a part of B3's one header. */
+/* Appends a field and a dash. Returns 0 if the field cannot be a part of B3's single header. */
 static int join_field(char *header, const struct blkin_context_text *field)
 {
     if (!field->text)
@@ -311,7 +312,7 @@ static int is_field(const struct blkin_context_text *field, const char *text)
            strncasecmp(field->text, text, field->length) == 0;
 }
 
-/* Makes B3's one header of the fields. Returns 0 if they have none. */
+/* Makes B3's single header of the fields. Returns 0 if no header can have the fields. */
 static int join_fields(char *header, const struct blkin_context_b3_fields *fields)
 {
     const struct blkin_context_text *sampled = &fields->sampled;

@@ -4,8 +4,8 @@
  *     corners init          only blkin_init()
  *     corners span          only a span
  *     corners chroot DIR    after blkin_init(), the program's root becomes DIR
- *     corners stack SIZE    the first span is made on a thread with a stack of SIZE bytes
- *     corners coroutine     ... on a stack that the C library does not know
+ *     corners stack SIZE    makes the first span on a thread with a stack of SIZE bytes
+ *     corners coroutine     makes the first span on a stack that the C library does not know
  *
  * The last two fail unless the span is recorded.
  *
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "chroot") == 0 && argc == 3) {
         CHECK(blkin_init() == 0);
         CHECK(chroot(argv[2]) == 0 && chdir("/") == 0);
-        exit(check_status());
+        return check_status();
     }
     if (strcmp(what, "stack") == 0 && argc == 3)
         on_thread((size_t)atol(argv[2]));

@@ -4,12 +4,13 @@
  * enabled.
  *
  *     cost allocations   counts calls of malloc(3) and related functions during many spans
- *     cost writes        many spans while the data of libblkin and its provider are read-only
+ *     cost writes        makes spans while the data of libblkin and its provider are read-only
  *     cost spans COUNT   exactly COUNT spans, for strace
  *     cost handler       the first span of a thread is in a signal handler: no allocation there
  *     cost errno         waits for a line; is errno unchanged while sub-buffers fill up?
  *     cost forks         children that make a span each, for strace
- *     cost start         prints the parts of LTTng in a process that only links libblkin
+ *     cost start         prints the threads and the mappings of LTTng of a process that only links
+ *                        libblkin
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,6 +18,7 @@
 #include <blkin/zipkin_c.h>
 
 #include "check.h"
+#include "waits.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +28,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define COST_SPANS 100000
@@ -115,7 +116,7 @@ static void test_allocations(void)
     before = allocations;
     CHECK(make_spans(COST_SPANS) == COST_SPANS);
     if (allocations != before) {
-        fprintf(stderr, "%ld calls of malloc and its kin\n", allocations - before);
+        fprintf(stderr, "%ld calls of malloc and related functions\n", allocations - before);
         check_failures++;
     }
     free(strdup("x"));
@@ -135,7 +136,7 @@ static void *be_interrupted(void *unused)
     const long before = allocations;
 
     blkin_init_thread();
-    CHECK(allocations > before); /* if not, the counter counts nothing */
+    CHECK(allocations > before); /* checks the counter */
     for (int i = 0; i < 2; i++) {
         const long before_handler = allocations;
 
@@ -212,24 +213,16 @@ static void protect(int mode)
         CHECK(mprotect(areas[i].begin, areas[i].length, mode) == 0);
 }
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /*
- * A store would end the program. Short enough for the periodic work not to come due; the clock
- * begins with shorter intervals.
+ * A store to protected data ends the program. The spans are so few that no periodic work becomes
+ * due. Before, the short intervals with which the clock begins must be over.
  */
 static void test_writes(void)
 {
-    const uint64_t begin = now_ms();
+    int64_t end_ms = 0;
     int recorded;
 
-    while (now_ms() - begin < 150)
+    while (wait_up_to(150, &end_ms))
         CHECK(make_spans(1) == 1);
     dl_iterate_phdr(note_writable_data, NULL);
     CHECK(area_count == 2); /* libblkin and its provider */

@@ -1,7 +1,8 @@
 /*
  * A daemon for test-daemon.sh.
  *
- *     daemon PID-FILE GO-FIFO COUNT   becomes a daemon, waits for the FIFO, records COUNT times
+ *     daemon PID-FILE GO-FIFO COUNT   becomes a daemon, reads a byte from the FIFO, records COUNT
+ *                                     events
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,7 +34,7 @@ static int become_daemon(char **argv)
     if (daemon(1, 1) < 0 || write_pid(argv[1]) < 0)
         return 1;
 
-    /* opens when the script writes */
+    /* waits until the script opens the FIFO, too */
     fifo = open(argv[2], O_RDONLY);
     if (fifo < 0 || read(fifo, &go, 1) != 1)
         return 1;

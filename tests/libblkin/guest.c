@@ -8,8 +8,8 @@
  *
  *     guest environ
  *
- * A thread changes the environment while the library starts in another one: no change is undone,
- * and the library leaves nothing.
+ * A thread changes the environment while the library starts in another thread. No change is undone,
+ * and no variable of the library remains.
  *
  *     guest bare
  *
@@ -53,7 +53,7 @@ static void *record_all_the_time(void *unused)
     return unused;
 }
 
-/* Waits for the end of a child. */
+/* Waits for the end of a child. Returns false if none ends within PATIENCE_MS. */
 static bool one_ends(void)
 {
     int status = -1;
@@ -138,7 +138,7 @@ static int change_environment(void)
     return check_status();
 }
 
-/* ---- bare forks ---- */
+/* ---- forks without the handlers of fork(2) ---- */
 
 static void record_below(const struct blkin_span *parent, uint64_t *id)
 {
@@ -173,7 +173,7 @@ static int bare(void)
     (void)blkin_init();
     blkin_span_begin(&parent, "parent", BLKIN_SERVER, NULL);
     CHECK(blkin_span_is_recorded(&parent));
-    record_below(&parent, &id); /* lets the periodic work run */
+    record_below(&parent, &id); /* the periodic work runs in this process */
     fork_below(&parent, false);
     fork_below(&parent, true);
     blkin_span_end(&parent);

@@ -12,7 +12,7 @@
 static int evaluated;
 static int spans;
 
-/* With -DBLKIN_DISABLE, an object must not even refer to this one. */
+/* With -DBLKIN_DISABLE, an object must not even refer to this function. */
 extern const char *costly(void);
 #ifndef BLKIN_DISABLE
 const char *costly(void)
@@ -79,7 +79,7 @@ static void functions(void)
         printf("library %u, headers %d\n", blkin_version(), BLKIN_VERSION);
 }
 
-/* Uses the macros in every position; `struct bits` because sizeof would not take a bit field. */
+/* Uses the macros in every position. An argument is a bit field, which sizeof would not accept. */
 static int macros(int condition)
 {
     struct {
@@ -93,7 +93,7 @@ static int macros(int condition)
         BLKIN_ANNOTATE(counted(&span), costly());
     else
         BLKIN_LOG(&span, BLKIN_DEBUG, costly());
-    for (i = 0; i < 2; BLKIN_TAG_INT64(&span, costly(), i), i++)
+    for (i = 0; i < 2; BLKIN_TAG_INT64(counted(&span), costly(), i), i++)
         BLKIN_TAG_UINT64(&span, costly(), bits.field);
     condition ? BLKIN_TAG_DOUBLE(&span, costly(), 1.5) : BLKIN_TAG_BOOL(&span, costly(), i);
     switch (condition) {
@@ -116,6 +116,7 @@ static int macros(int condition)
     }
     {
         BLKIN_STEP_SCOPE(&span, "step", BLKIN_CLIENT);
+        BLKIN_STEP_SCOPE(counted(&span), "nested", BLKIN_INTERNAL);
         BLKIN_STEP_SCOPE(blkin_current(), "of none", BLKIN_INTERNAL);
     }
     BLKIN_ANNOTATEF(&span, "%s", costly());
@@ -136,8 +137,8 @@ int main(void)
     functions();
     recorded = macros(1);
 #ifdef BLKIN_DISABLE
-    spans++; /* not even the span is evaluated */
+    spans += 3; /* of all macros, only BLKIN_STEP_SCOPE evaluates the span */
 #endif
     printf("%s: span %d, arguments %d\n", recorded ? "recorded" : "not recorded", spans, evaluated);
-    return spans == 1 && evaluated == (recorded ? 10 : 0) ? 0 : 1;
+    return spans == 4 && evaluated == (recorded ? 10 : 0) ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 /*
- * A process that is killed while it works, for test-killed.sh. It has ended COUNT spans, one is
- * open with an annotation, and SIGKILL ends it. Or it dies in the middle of a record, after it has
- * reserved room in LTTng's buffer and written a part.
+ * A process that is killed while it works, for test-killed.sh. It ends COUNT spans, and has an open
+ * one with an annotation. Then SIGKILL ends the process. Or the process dies in the middle of a
+ * record, after it has reserved room in LTTng's buffer and written a part of the record.
  *
  *     usage: killed COUNT [mid-record]
  *
@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* LTTng copies the payload into the buffer, and its second half cannot be read. */
+/* LTTng copies a payload into its buffer whose second half cannot be read: SIGSEGV. */
 static void die_in_mid_record(void)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,5 +1,6 @@
 /*
- * Each kind of misuse of spans, twice at one place, for test-misuse.sh.
+ * Each kind of misuse of spans, at least twice by one instruction, for test-misuse.sh. With the
+ * argument "right", only right use.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Not inlined, for the addresses of their calls. */
+/* Public, so that they are not inlined: the messages have the addresses of their calls. */
 BLKIN_PUBLIC void right_use(void);
 BLKIN_PUBLIC void end_twice(void);
 BLKIN_PUBLIC void use_after_end(void);

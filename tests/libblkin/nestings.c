@@ -1,22 +1,22 @@
 /*
- * Random nestings of steps, for test-nestings.sh. They overflow the log at every position, and are
- * deeper than the limit of steps.
+ * Spans with randomly nested steps, for test-nestings.sh. They overflow the log at every position,
+ * and nest deeper than the limit.
  *
  *     nestings SEED COUNT
  *     nestings SEED all      one span with more steps than the limit; prints nothing
  *
- * Prints the calls for COUNT spans, a line for each call, of words with blanks between them:
+ * Prints the calls for COUNT spans: a line for each call, with blanks between its words:
  *
- *     span IDS NAME                  ids: trace id, high and low half, and span id
+ *     span TRACE-ID SPAN-ID NAME     the begin of the span
  *     step TIME TIME CONTEXT KIND NAME
- *     end TIME TIME                  of the innermost step; of none, if none is open
+ *     end TIME TIME                  the end of the innermost step; of none, if none is open
  *     annotation TIME TIME TEXT      TIME: ns, before and after the call
  *     tag KEY VALUE
  *     remote NAME
  *     link ID
- *     child ID NAME                  a span below the innermost step, or the span
- *     name NAME                      the span's, from now on
- *     start TIME                     of the span
+ *     child ID NAME                  a child of the innermost step, or of the span
+ *     name NAME                      a new name of the span
+ *     start TIME                     a new start of the span
  *     done TIME TIME                 the end of the span
  *
  * CONTEXT is the result of blkin_step_context(): id and parent's id.
@@ -26,21 +26,13 @@
 #include <blkin/blkin.h>
 
 #include "tracepoints/format/step_id.h"
+#include "waits.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static uint64_t now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
 
 /* ---- chance ---- */
 
@@ -89,17 +81,17 @@ static const char *some_text(char *text, char first, unsigned length)
 #define SIZE_MAX_       2304
 #define NESTINGS_CANARY UINT64_C(0x5ca1ab1e0ddba115)
 
-/* Returns a size, half of them the usual one. */
+/* Returns the size of a span's room; of two sizes, one is the usual one. */
 static unsigned some_size(void)
 {
     return below(2) ? BLKIN_SPAN_SIZE : 192 + 8 * below((SIZE_MAX_ - 192) / 8 + 1);
 }
 
 struct nesting {
-    uint64_t room[SIZE_MAX_ / 8 + 1]; /* with a word behind the span that must not change */
+    uint64_t room[SIZE_MAX_ / 8 + 1]; /* the word after the span must not change */
     struct blkin_span *span;
-    unsigned calls;  /* still to make */
-    unsigned deeper; /* of 16 calls of steps, the number that begin a step */
+    unsigned calls;  /* the number of calls still to make */
+    unsigned deeper; /* how many of 16 calls begin a step; the other calls end one */
     unsigned long_texts;
 };
 
@@ -116,9 +108,9 @@ static void begin_step(struct nesting *nesting)
     uint64_t before, after;
 
     some_text(name, 's', length_of(nesting, 100));
-    before = now();
+    before = (uint64_t)monotonic_ns();
     blkin_step_begin(nesting->span, name, kind);
-    after = now();
+    after = (uint64_t)monotonic_ns();
     blkin_step_context(nesting->span, &context);
     printf("step %" PRIu64 " %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %d %s\n", before, after,
            context.span_id, context.parent_span_id, kind, name);
@@ -126,10 +118,10 @@ static void begin_step(struct nesting *nesting)
 
 static void end_step(struct nesting *nesting)
 {
-    const uint64_t before = now();
+    const uint64_t before = (uint64_t)monotonic_ns();
 
     blkin_step_end(nesting->span);
-    printf("end %" PRIu64 " %" PRIu64 "\n", before, now());
+    printf("end %" PRIu64 " %" PRIu64 "\n", before, (uint64_t)monotonic_ns());
 }
 
 static void annotate(struct nesting *nesting)
@@ -138,9 +130,9 @@ static void annotate(struct nesting *nesting)
     uint64_t before;
 
     some_text(text, 'a', length_of(nesting, 240));
-    before = now();
+    before = (uint64_t)monotonic_ns();
     blkin_span_annotate(nesting->span, text);
-    printf("annotation %" PRIu64 " %" PRIu64 " %s\n", before, now(), text);
+    printf("annotation %" PRIu64 " %" PRIu64 " %s\n", before, (uint64_t)monotonic_ns(), text);
 }
 
 static void tag(struct nesting *nesting)
@@ -212,7 +204,7 @@ static void set_name(struct nesting *nesting)
 
 static void set_start(struct nesting *nesting)
 {
-    const uint64_t start = now() - below(1000000);
+    const uint64_t start = (uint64_t)monotonic_ns() - below(1000000);
 
     printf("start %" PRIu64 "\n", start);
     blkin_span_set_start(nesting->span, start);
@@ -254,7 +246,7 @@ static void make_calls(struct nesting *nesting, unsigned count)
 }
 
 /* Makes the remaining calls on another thread. */
-static void *go_on(void *nesting)
+static void *make_remaining_calls(void *nesting)
 {
     make_calls(nesting, ((struct nesting *)nesting)->calls);
     return NULL;
@@ -275,22 +267,23 @@ static void nest(void)
     nesting.room[size / 8] = NESTINGS_CANARY;
     nesting.span = blkin_span_begin_in(nesting.room, size, name, BLKIN_SERVER, NULL);
     context = blkin_span_context(nesting.span);
-    /* less than the longest name fits into the smallest rooms */
+    /* the smallest rooms shorten long names */
     printf("span %016" PRIx64 "%016" PRIx64 " %016" PRIx64 " %.*s\n", context->trace_id_high,
            context->trace_id, context->span_id, size < 256 ? (int)size - 134 : 120, name);
     make_calls(&nesting, first_calls);
     nesting.calls -= first_calls;
     if (below(16) == 0) {
-        if (pthread_create(&thread, NULL, go_on, &nesting) != 0 || pthread_join(thread, NULL) != 0)
+        if (pthread_create(&thread, NULL, make_remaining_calls, &nesting) != 0 ||
+            pthread_join(thread, NULL) != 0)
             abort();
     } else {
-        go_on(&nesting);
+        make_remaining_calls(&nesting);
     }
-    before = now();
+    before = (uint64_t)monotonic_ns();
     blkin_span_end(nesting.span);
     if (nesting.room[size / 8] != NESTINGS_CANARY)
         abort();
-    printf("done %" PRIu64 " %" PRIu64 "\n", before, now());
+    printf("done %" PRIu64 " %" PRIu64 "\n", before, (uint64_t)monotonic_ns());
 }
 
 /* Fills the log, at last with short records, for which the log still has room. */

@@ -1,4 +1,4 @@
-"""Returns the events of libblkin as babeltrace2 prints them, with the heads of their packed texts: see doc/format.md.
+"""Reads events of libblkin from the text that babeltrace2 prints, and decodes their packed texts: see doc/format.md.
 
 As a program: packed.py EVENTS FIELD... prints these fields of each line, with tabs between them.
 
@@ -37,7 +37,7 @@ def detail_head(packed):
 
 
 def events(path):
-    """Returns a dictionary for each event: its fields, and its name as "event"."""
+    """Yields a dictionary for each event: its fields, and its name as "event"."""
     for line in open(path, encoding="utf-8"):
         name = re.search(r" (blkin:\w+): ", line)
         if not name:

@@ -1,16 +1,16 @@
 /*
- * A program that opens a plug-in, which alone links libblkin, lets it record and closes it, again
- * and again, for test-dlopen.sh. Built twice: as the program, and with -DPLUGIN -shared as the
- * plug-in.
+ * A program opens a plug-in, lets the plug-in record and closes it, again and again, for
+ * test-dlopen.sh. Only the plug-in links libblkin. This file is built twice: as the program, and
+ * with -DPLUGIN -shared as the plug-in.
  *
  *     usage: plugin FILE TIMES
+ *            plugin FILE          only opens the plug-in
  *
- * Prints the number of the plug-in's recorded spans. Fails if a round does not return its address
- * space.
+ * Prints the number of the plug-in's recorded spans. Fails if the address space grows.
  *
  * With -DPATIENT the plug-in calls blkin_init(), and waits for the agent however busy the machine
- * is. With -DCONSTRUCTOR the plug-in records in its constructor too, while the first span of
- * another thread loads LTTng. Each has a lock that the other one may need.
+ * is. With -DCONSTRUCTOR the plug-in records in its constructor, too, while the first span of
+ * another thread loads LTTng. Each of the two threads has a lock that the other one may need.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -42,7 +42,7 @@ static void await_agent(void)
 #include <pthread.h>
 #include <unistd.h>
 
-static pid_t recorder; /* the thread; -1: it has ended */
+static pid_t recorder; /* the recording thread; -1: the thread has ended */
 
 static void *record(void *unused)
 {
@@ -99,7 +99,7 @@ static void *run(void *function)
     return work() ? function : NULL;
 }
 
-/* Records on this thread, on one that ends before the plug-in is closed, and in a child. */
+/* Records on this thread, and on a thread that ends before the plug-in is closed. */
 static int recorded_by(int (*work)(void))
 {
     pthread_t thread;
@@ -123,10 +123,8 @@ static long address_space(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-#define ROUNDS_BEFORE                                                                             \
-    10                     /* until permanent memory, such as LTTng's and arenas of malloc(3), is \
-                            * there */
-#define MAY_STAY (4 << 20) /* less than a memory of rings */
+#define ROUNDS_BEFORE 10        /* in these rounds LTTng and malloc(3) take permanent memory */
+#define MAY_STAY      (4 << 20) /* less than a memory of rings */
 
 int main(int argc, char **argv)
 {
@@ -150,12 +148,12 @@ int main(int argc, char **argv)
         recorded += recorded_by(work);
         dlclose(plugin);
         if (dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD)) {
-            fprintf(stderr, "round %d: it is still there\n", i);
+            fprintf(stderr, "round %d: the plug-in is still loaded\n", i);
             return 1;
         }
         if (i == ROUNDS_BEFORE)
             before = address_space();
-        /* its handlers for fork must be gone */
+        /* a fork would call handlers of the plug-in if they remained */
         if (i % 10 == 0) {
             const pid_t child = fork();
             int status = 1;

@@ -1,6 +1,6 @@
 /*
- * Spans with services of their own, and with steps that begin before and after these are set, for
- * test-spans.sh. With a FILE, the program opens it first, for test-absent.sh.
+ * Spans with services of their own, and with steps that begin before and after the service is set,
+ * for test-spans.sh. With an argument, the program first opens that file, for test-absent.sh.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -7,8 +7,8 @@
 # shellcheck disable=SC2034 # for the caller
 programs=$BUILD/tests/libblkin
 
-# session NAME EVENT...: records these, with room for the events of a short test. A program that is started with
-# LTTNG_UST_ALLOW_BLOCKING=1 waits for room.
+# session NAME EVENT...: starts a session that records these events, with room for those of a short test. A program that
+# is started with LTTNG_UST_ALLOW_BLOCKING=1 waits for room.
 session() {
     local name=$1 event
     shift
@@ -27,7 +27,7 @@ session() {
     }
 }
 
-# recorded NAME: ends it; its events are in $WORK/NAME.events, one a line, beside the files of sunk().
+# recorded NAME: ends the session. Its events are in $WORK/NAME.events, one in a line, beside the files of sunk().
 recorded() {
     sunk "$1"
     timeout 60 babeltrace2 "$WORK/$1" >"$WORK/$1.events" 2>"$WORK/babeltrace2.log" || {
@@ -36,7 +36,8 @@ recorded() {
     }
 }
 
-# sunk NAME [PARAMETERS]: ends it; its spans are in $WORK/NAME.json, and the sink's account in $WORK/NAME-sink.log.
+# sunk NAME [PARAMETERS]: ends the session. Its spans are in $WORK/NAME.json, and the sink's account in
+# $WORK/NAME-sink.log.
 sunk() {
     lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
     start_part "$1-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$1" \

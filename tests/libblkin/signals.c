@@ -1,11 +1,11 @@
 /*
- * A signal handler that records while the interrupted thread does, for test-signals.sh.
+ * A signal handler that records while the interrupted thread records, too, for test-signals.sh.
  *
  *     usage: signals DELIVERIES|loading
  *
- * Prints the number of spans that the thread and the handler have ended. The first spans are made
- * before the handler is installed, as doc/library.md requires. loading: a handler that runs before
- * the first span loses its events, and does nothing worse.
+ * Prints how many spans the thread and the handler have ended. The program makes its first span
+ * before it installs the handler, as doc/library.md requires. loading: a handler that runs before
+ * the first span loses its events, and does no other harm.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

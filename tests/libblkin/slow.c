@@ -1,5 +1,5 @@
 /*
- * Slow spans, for test-slow.sh; most set their start back by blkin_span_set_start().
+ * Slow spans, for test-slow.sh. Most of them have an early start from blkin_span_set_start().
  *
  *     slow span SERVICE NAME MS [error] [keep=WHY] [tags=N]   a root span
  *     slow steps          spans whose steps are slow
@@ -9,7 +9,8 @@
  *     slow signals        alarms of a signal handler and of the interrupted code
  *     slow set            blkin_set_slow()
  *
- * Each prints the ids of its alarms, as "TRACE-ID-HIGH TRACE-ID SPAN-ID NAME".
+ * The modes span and steps print the ids of their alarms, as "TRACE-ID-HIGH TRACE-ID SPAN-ID NAME".
+ * The mode signals prints how many spans the interrupted code and the handler made.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,14 +29,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void print_ids(const struct blkin_context *context, const char *name)
 {
     printf("0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s\n", context->trace_id_high,
@@ -45,7 +38,7 @@ static void print_ids(const struct blkin_context *context, const char *name)
 static void begin(struct blkin_span *span, const char *name, double ms)
 {
     blkin_span_begin(span, name, BLKIN_SERVER, NULL);
-    blkin_span_set_start(span, now_ns() - (uint64_t)(ms * 1e6));
+    blkin_span_set_start(span, blkin_now() - (uint64_t)(ms * 1e6));
 }
 
 static void slow(const char *name, double ms)
@@ -77,15 +70,15 @@ static int one_span(char **words)
     if (strcmp(words[1], "dropped") == 0)
         blkin_span_drop(&span);
     if (strcmp(words[1], "ended at") == 0)
-        blkin_span_end_at(&span, now_ns() - 1000000);
+        blkin_span_end_at(&span, blkin_now() - 1000000);
     blkin_span_end(&span);
-    print_ids(&context, words[1]); /* not before: a busy machine may need long for it */
+    print_ids(&context, words[1]); /* after the end, because printing may take long */
     return 0;
 }
 
 /* ---- steps ---- */
 
-#define SLOW_STEP_MS 400
+#define SLOW_STEP_MS 3000 /* a fast step takes 2 s if the machine stands still */
 
 static void step(struct blkin_span *span, const char *name, long ms)
 {
@@ -99,7 +92,7 @@ static void step(struct blkin_span *span, const char *name, long ms)
     blkin_step_end(span);
 }
 
-/* With rules that fit the steps, and not the spans themselves. */
+/* The script's rules fit the steps, and not the spans. */
 static int steps(void)
 {
     struct blkin_context context;
@@ -118,7 +111,7 @@ static int steps(void)
     blkin_step_begin(&span, "around", BLKIN_INTERNAL); /* fits, too, but ends later */
     step(&span, "fsync", SLOW_STEP_MS);
     blkin_step_end(&span);
-    blkin_span_set_start(&span, now_ns() - 1000000000);
+    blkin_span_set_start(&span, blkin_now() - 5000000000); /* before the steps */
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "open at the end", BLKIN_SERVER, NULL);
@@ -158,7 +151,7 @@ static int cap(void)
         blkin_span_keep(&span, "because");
         blkin_span_end(&span);
     }
-    /* alarms that the old rules suppressed are reported all the same */
+    /* the suppressed alarms of the old rules are still reported */
     CHECK(blkin_set_slow("*>1s") == 0);
     for (int i = 0; i < 30; i++) {
         pause_us(50000);
@@ -229,11 +222,11 @@ static void set_many_rules(uint64_t until_ns)
 
     for (int i = 0; i < 30; i++)
         strcat(rules, ", a rule of some name:error");
-    while (now_ns() < until_ns)
+    while (blkin_now() < until_ns)
         CHECK(blkin_set_slow(rules) == 0);
 }
 
-/* At the end the lock of the rules is nearly always taken: then the periodic work meets it. */
+/* At the end the lock of the rules is nearly always taken, also when periodic work needs it. */
 static int signals(void)
 {
     const struct itimerval timer = {{0, 200}, {0, 200}};
@@ -251,13 +244,13 @@ static int signals(void)
         blkin_heartbeat();
         pause_us(1000);
     }
-    set_many_rules(now_ns() + 3500000000);
+    set_many_rules(blkin_now() + 3500000000);
     CHECK(setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL) == 0);
     printf("%ld %d\n", under, (int)in_handler);
     return check_status();
 }
 
-/* ---- where rules come from ---- */
+/* ---- rules by call ---- */
 
 static int set(void)
 {
@@ -265,7 +258,7 @@ static int set(void)
     CHECK(blkin_set_slow("*>1ms") == 0);
     CHECK(blkin_set_slow("*>1") == -EINVAL);
     slow("in force", 2);
-    for (int i = 0; i < 100; i++) /* more than there are slots */
+    for (int i = 0; i < 100; i++) /* more often than the library has slots for rules */
         CHECK(blkin_set_slow(i % 2 ? "*>1ms" : "*>3ms") == 0);
     slow("still in force", 2);
     CHECK(blkin_set_slow("") == 0);

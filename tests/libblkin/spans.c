@@ -10,15 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
-
-static uint64_t monotonic(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static struct blkin_context scope_context;
 
@@ -54,7 +45,7 @@ static void far_child(const struct blkin_span *parent)
 
 static void times(const struct blkin_span *parent)
 {
-    const uint64_t now = monotonic();
+    const uint64_t now = blkin_now();
     struct blkin_span span;
 
     blkin_span_begin(&span, "times", BLKIN_CONSUMER, parent);
@@ -117,7 +108,7 @@ static void dropped(const struct blkin_span *parent)
     blkin_span_end(&span);
 }
 
-/* Contexts that a careless reader misreads. */
+/* Contexts with unusual combinations of ids and flags. */
 static void odd_contexts(void)
 {
     const struct blkin_context debug = {
@@ -137,7 +128,7 @@ static void odd_contexts(void)
     blkin_span_end(&span);
 }
 
-/* Two and three bytes a character: no text may be cut inside of one. */
+/* Characters of two and three bytes: no text may be cut within a character. */
 static void utf8(const struct blkin_span *parent)
 {
     char umlauts[301] = "x", euros[303] = "xx", key[120];
@@ -256,7 +247,7 @@ int main(void)
     blkin_span_error(&root, "EIO");
     blkin_span_end(&root);
     late(&root);
-    /* never ended: only the streaming events show it */
+    /* a span that never ends: only the events of streamed spans show it */
     blkin_span_begin(&root, "hung", BLKIN_SERVER, NULL);
     blkin_span_annotate(&root, "last sign of life");
     return 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The ABI: the library has the functions of abi/libblkin.abi, and doc/compatibility.md has a line for it. The library
-# runs a program that was built against 0.9 (see abi/program.c).
+# The ABI: the library has the functions of abi/libblkin.abi, and doc/compatibility.md has the digest of this file. A
+# program that was built against 0.9 (see abi/program.c) runs with the library.
 #
 # test-abi.sh --write   writes abi/libblkin.abi again, and prints its digest for doc/compatibility.md
 #
@@ -35,8 +35,8 @@ grep -q "^| .*\`$(sha256sum "$abi/libblkin.abi" | cut -c 1-12)\` |$" "$SRC/doc/c
 if type -P abidw >/dev/null; then
     described >"$WORK/abi.xml" || fail "abidw: status $?"
     as_text <"$WORK/abi.xml" | diff -u "$abi/libblkin.abi" - ||
-        fail "the ABI has changed: if that is meant, write it anew and say so in doc/compatibility.md"
-    # the comparison finds changes: of a span's size, of a function
+        fail "the ABI has changed: if this is intended, run test-abi.sh --write and change doc/compatibility.md"
+    # the comparison finds a change of a span's size, and of a function's name
     for change in "s/\(name='blkin_span' size-in-bits=\)'[0-9]*'/\1'5184'/" "s/blkin_span_drop_/blkin_span_forget_/g"; do
         sed "$change" "$WORK/abi.xml" | as_text | cmp -s "$abi/libblkin.abi" - && fail "no difference with $change"
     done
@@ -50,7 +50,7 @@ program() {
     LD_LIBRARY_PATH=$BUILD/lib timeout 20 "$abi/program-0.9" || fail "the program of 0.9: status $?"
 }
 start_sessiond || exit 1
-program # nobody looks
+program # without a session
 session whole blkin:span blkin:process 'zipkin:*'
 program
 recorded whole

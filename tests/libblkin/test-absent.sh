@@ -6,12 +6,12 @@ set -u
 . "$SRC/tests/lib.sh"
 program=$BUILD/tests/libblkin/test-original-api
 
-# runs WHAT ENVIRONMENT...: checks that it succeeds at once without any message
+# runs WHAT ENVIRONMENT...: checks that the program succeeds at once without any message
 runs() {
     local what=$1 said
     shift
     said=$(timeout 10 env "$@" "$program" 2>&1) || fail "$what: status $?: $said"
-    [ -z "$said" ] || fail "$what: it says: $said"
+    [ -z "$said" ] || fail "$what: the program prints: $said"
 }
 
 runs "no session daemon"
@@ -30,7 +30,7 @@ runs "LTTng not installed" BLKIN_LTTNG=yes LD_LIBRARY_PATH="$TMPDIR/without" LD_
 said=$(BLKIN_DEBUG=1 BLKIN_LTTNG=yes BLKIN_PROVIDER=/nowhere/x.so "$program" 2>&1)
 case $said in
 *"LTTng is not loaded"*/nowhere/x.so*) ;;
-*) fail "BLKIN_DEBUG says nothing of the missing file: $said" ;;
+*) fail "BLKIN_DEBUG does not report the missing file: $said" ;;
 esac
 rm -r "$TMPDIR/without"
 

@@ -1,5 +1,5 @@
 /*
- * The calls of the API that need no session: on spans that were never begun, rooms, the clock.
+ * Calls of the API that need no session: on spans that were never begun, on rooms, and the clock.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <time.h>
 
-_Static_assert(sizeof(struct blkin_span) == BLKIN_SPAN_SIZE, "the size that doc/library.md tells");
+_Static_assert(sizeof(struct blkin_span) == BLKIN_SPAN_SIZE, "the size in doc/library.md");
 _Static_assert(offsetof(struct blkin_span, room_) == 64, "the header of the ABI");
 
-/* Makes every call on a span that was never begun: it stays as it is. */
+/* Makes every call on a span that was never begun. No call changes the span. */
 static void use_all(struct blkin_span *span)
 {
     struct blkin_context context;

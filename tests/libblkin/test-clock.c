@@ -1,8 +1,8 @@
 // alone
 /*
- * The clock of spans is right from the start, however often a process starts. It only jumps where
- * CLOCK_MONOTONIC and the counter have diverged, and does not stay wrong. The periodic work that it
- * drives comes in time, also after a step back.
+ * The clock of spans is right from the start, however often a process starts. The clock jumps only
+ * where CLOCK_MONOTONIC and the counter have diverged, and does not stay wrong. Periodic work is
+ * due in time, also after the counter has stepped back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -40,7 +40,7 @@ static void test_start(uint64_t rate)
     }
 }
 
-/* Reads the clock over the short lines of the beginning, and some of the later ones. */
+/* Reads the clock over the short lines of the beginning, and over some later lines. */
 static void test_no_jump(void)
 {
     const struct blkin_clock_line *line = blkin_clock.line;
@@ -67,7 +67,7 @@ static void test_no_jump(void)
     CHECK(error_ns() < EXACT_NS);
 }
 
-/* Steps as after a suspend: CLOCK_MONOTONIC stands still, and the counter goes on or restarts. */
+/* Steps as after a suspend: CLOCK_MONOTONIC stands still, and the counter continues or restarts. */
 static void test_steps(void)
 {
     struct blkin_clock_line *line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;
@@ -201,7 +201,7 @@ static void test_periodic(void)
         CHECK(!blkin_periodic_is_due(due - second));
         CHECK(blkin_periodic_is_due(due));
         CHECK(blkin_periodic_is_due(due + 100 * second));
-        /* the counter has stepped back by that much */
+        /* the counter has stepped back by many seconds */
         CHECK(blkin_periodic_is_due(due - 100 * second));
         CHECK(blkin_periodic_is_due(due - 1000000 * second));
     }

@@ -131,7 +131,7 @@ TEST(test_texts)
     }
     for (size_t i = 0; i < COUNT(refused); i++)
         HOLDS(!is_accepted(refused[i].format, refused[i].text, strlen(refused[i].text)));
-    /* a context that no reader makes */
+    /* the fields of the first text of B3 */
     HOLDS(blkin_context_from_b3(&context, accepted[9].text, strlen(accepted[9].text)) == 0);
     HOLDS(context.trace_id_high == 0x80f198ee56343ba8 && context.trace_id == 0x64fe8b2a57d3eff7);
     HOLDS(context.span_id == 0xe457b5a2e4d86bd1 && context.parent_span_id == 0x05e3ac9a4f6e3b90);
@@ -197,7 +197,7 @@ static struct blkin_context_text field(const char *text)
                                        text ? strlen(text) : 0};
 }
 
-/* trace id, span id, parent span id, sampled, flags; NULL: missing */
+/* texts: trace id, span id, parent span id, sampled, flags; NULL: missing. */
 static int from_fields(struct blkin_context *context, const char *const texts[5])
 {
     const struct blkin_context_b3_fields fields = {
@@ -305,7 +305,7 @@ static int takes_state(const char *text)
     return error == 0;
 }
 
-/* key, "=", value of the given lengths */
+/* Returns KEY=VALUE with these lengths of key and value. The caller frees the text. */
 static char *entry_of(size_t key_length, size_t value_length)
 {
     char *text = exact(key_length + value_length + 2);
@@ -326,7 +326,8 @@ static int takes_entry(size_t key_length, size_t value_length)
     return takes;
 }
 
-/* count entries k0=v,k1=v,... */
+/* Does the library accept a list of this number of entries, k0=v,k1=v,..., with a text at its end?
+ */
 static int takes_list(int count, const char *end)
 {
     char text[512] = "";
@@ -369,14 +370,14 @@ TEST(test_tracestate)
 
     (void)snprintf(subject, sizeof(subject), "tracestate beside others");
     HOLDS(blkin_context_set_tracestate(&context, "foo=1\0", 6) == -EINVAL && !context.tracestate);
-    /* without entries: none, and one that was there is gone */
+    /* a list without entries removes the former tracestate */
     HOLDS(blkin_context_set_tracestate(&context, "a=b", 3) == 0 && context.tracestate);
     HOLDS(blkin_context_set_tracestate(&context, "", 0) == 0 && !context.tracestate);
     HOLDS(blkin_context_to_tracestate(&context, buffer, sizeof(buffer)) == 0 && !*buffer);
-    /* a traceparent removes the tracestate of the one before */
+    /* reading a traceparent removes the former tracestate */
     HOLDS(blkin_context_set_tracestate(&context, "a=b", 3) == 0 && context.tracestate);
     HOLDS(blkin_context_from_traceparent(&context, PARENT, 55) == 0 && !context.tracestate);
-    /* too long, though only of white space */
+    /* too long, although it is only white space */
     large = memset(exact(BLKIN_TRACESTATE_MAX + 1), ' ', BLKIN_TRACESTATE_MAX + 1);
     HOLDS(blkin_context_set_tracestate(&context, large, BLKIN_TRACESTATE_MAX) == 0);
     HOLDS(blkin_context_set_tracestate(&context, large, BLKIN_TRACESTATE_MAX + 1) == -EINVAL);
@@ -496,7 +497,7 @@ TEST(test_packed)
     HOLDS(context.flags == (DECIDED | REMOTE) && !blkin_context_has_ids(&context));
     HOLDS(context.span_id == 0 && context.parent_span_id == 0);
 
-    /* ids that are not whole */
+    /* contexts without all ids */
     for (size_t i = 0; i < COUNT(incomplete); i++)
         HOLDS(blkin_context_to_packed(&incomplete[i], &packed) == -EINVAL);
     context = (struct blkin_context){.trace_id_high = 1, .span_id = 1};

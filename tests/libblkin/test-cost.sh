@@ -8,18 +8,19 @@ set -u
 private_begin
 cost=$programs/cost
 
-# writes HOW: on a busy machine these calls may last until the periodic work is due, which does write.
+# writes HOW: runs "cost writes" until it succeeds. On a busy machine the calls may last until periodic work is due,
+# which writes.
 writes() {
     for _ in 1 2 3 4 5 6; do
         "$cost" writes && return
     done
-    fail "writes $1: six times (139: it has written to what threads share)"
+    fail "writes $1: failed six times (a signal: it has written to memory that threads share)"
 }
 
-# Without a session daemon, a fork asks no descriptor for its peer (getpeername), and a child makes few calls.
+# Without a session daemon, a fork does not call getpeername() for descriptors, and a child makes few system calls.
 if type -P strace >/dev/null && strace -o "$WORK/strace.log" true 2>/dev/null; then
     strace -ff -o "$WORK/forks" "$cost" forks || fail "cost forks: status $?"
-    grep -l '^getpeername' "$WORK"/forks.* && fail "a fork without a session daemon asks descriptors of their peers"
+    grep -l '^getpeername' "$WORK"/forks.* && fail "a fork without a session daemon calls getpeername()"
     # the smallest logs are the children's
     wc -l "$WORK"/forks.* | sort -n | head -3 | awk '{ print $1 " system calls of a child"; many += $1 > 100 }
         END { exit many > 0 }' || fail "a child makes too many system calls"
@@ -47,14 +48,14 @@ start_sessiond || exit 1
 "$cost" handler || fail "the first span of a thread, in a signal handler: status $?"
 writes "without rules"
 
-# The same with rules that raise no alarm. Alarms do write, but allocate nothing either.
+# Rules that raise no alarm: the same. Alarms write to shared memory, but do not allocate.
 export BLKIN_SLOW='osd*:write>20ms, *>100s, error, max=50/s'
 "$cost" allocations || fail "allocations with rules: status $?"
 writes "with rules"
 BLKIN_SLOW='*>0ns, max=1000000/s' "$cost" allocations || fail "allocations with alarms: status $?"
 unset BLKIN_SLOW
 
-# The meters of usage make no call either, once a thread has opened its own.
+# The meters of usage: the same, once a thread has opened its meters.
 export BLKIN_SAMPLING=always,usage=3
 for mode in allocations handler; do
     "$cost" $mode || fail "$mode with usage: status $?"
@@ -62,7 +63,7 @@ done
 writes "with usage"
 unset BLKIN_SAMPLING
 
-# Counts the calls of all threads: those of LTTng's start are in both of the compared runs, and cancel out.
+# Counts the system calls of all threads. Both of the compared runs have the calls of LTTng's start.
 calls() {
     strace -f -c -o "$WORK/strace.log" "$cost" spans "$1" || fail "strace cost spans $1: status $?"
     awk '$1 + 0 > 0 && $NF != "total" || $1 == "0.00" { calls += $4 } END { print calls }' "$WORK/strace.log"

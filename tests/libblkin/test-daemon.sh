@@ -8,7 +8,7 @@ set -u
 private_begin
 
 listed() {
-    lttng list -u >"$WORK/list.log" && grep -qw "$1" "$WORK/list.log" # how it is shown depends on the version
+    lttng list -u >"$WORK/list.log" && grep -qw "$1" "$WORK/list.log" # the form of a line depends on the version
 }
 
 records() {
@@ -60,4 +60,4 @@ lttng create own --output="$WORK/own-trace" >/dev/null && lttng enable-event -s 
 pid=$(timeout 20 "$WORK/own") || fail "own: status $?"
 lttng destroy own >/dev/null
 babeltrace2 "$WORK/own-trace" | grep -q "vpid = $pid .*of the child" ||
-    fail "an event of the child's own is not under its pid, $pid: $(babeltrace2 "$WORK/own-trace")"
+    fail "the child's own event does not have the child's pid, $pid: $(babeltrace2 "$WORK/own-trace")"

@@ -1,6 +1,6 @@
 /*
- * The digits of packed texts: each function writes the same as a loop over the value, with pdep and
- * without. (test-portable.sh runs the code of other processors.)
+ * The digits of packed texts: each function writes the same as a loop over the value, with the
+ * instruction pdep and without. test-portable.sh runs the code for other processors.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,11 +29,11 @@ static char *put(char *at, uint64_t value, unsigned bits, unsigned digits)
 
 #define TEXT_24 24
 
-/* No byte behind the digits is changed. */
-static int writes(uint64_t value)
+/* Does each function write the same as the loop, and change no byte after the digits? */
+static bool is_written_right(uint64_t value)
 {
     char text[TEXT_24], expected[TEXT_24];
-    int right = 1;
+    bool right = true;
 
 #define IS_SAME(call, reference)                                 \
     (memset(text, '~', TEXT_24), memset(expected, '~', TEXT_24), \
@@ -55,17 +55,17 @@ static void test_digits(void)
     *blkin_put_word(text, UINT64_C(0xfff000000041)) = '\0';
     CHECK_TEXT(text, "110000oo");
 
-    CHECK(writes(0));
-    CHECK(writes(UINT64_MAX));
-    /* each digit with each of its values, others being 0, or all ones */
+    CHECK(is_written_right(0));
+    CHECK(is_written_right(UINT64_MAX));
+    /* each value of each digit, while all other bits are 0, or 1 */
     for (unsigned bit = 0; bit < 64; bit += 2) {
         for (uint64_t digit = 0; digit < 64; digit++) {
-            CHECK(writes(digit << bit));
-            CHECK(writes(~(digit << bit)));
+            CHECK(is_written_right(digit << bit));
+            CHECK(is_written_right(~(digit << bit)));
         }
     }
     for (int i = 0; i < DIGITS_ROUNDS && check_failures == 0; i++) {
-        CHECK(writes(value));
+        CHECK(is_written_right(value));
         value = value * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     }
 }

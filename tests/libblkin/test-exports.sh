@@ -12,7 +12,7 @@ exported() {
 
 exported "$lib" |
     diff -u <(sed -n 's/^\(\w*\)@.*/\1/p' "$SRC/tests/libblkin/abi/libblkin.abi" | LC_ALL=C sort) - || {
-    echo "the exported symbols differ: if that is meant, see test-abi.sh --write" >&2
+    echo "the exported symbols differ: if this is intended, run test-abi.sh --write" >&2
     exit 1
 }
 for name in libblkin libblkin-lttng; do

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# The library leaves its host program alone. No child of 10,000 forks hangs while threads record, with a session
+# The library does not disturb its host program. No child of 10,000 forks hangs while threads record: with a session
 # daemon, without one and with a stopped one. No change of the environment is undone in 400 starts. Children that are
-# made without the handlers of fork(2) have ids of their own. LTTng is loaded at the start, or by blkin_init(), or
-# never.
+# made without the handlers of fork(2) have ids of their own. LTTng is loaded at the start, by blkin_init(), or never.
 #
-# FORKS (4,000, and a quarter of them where a session daemon makes them slow) and STARTS: other numbers.
+# FORKS=N (4000; fewer where a session daemon makes forks slow) and STARTS=N (400) set other numbers.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 600
@@ -51,7 +50,7 @@ kill -CONT "${private_pid[sessiond]}"
 
 # ---- when LTTng is loaded ----
 
-# says TEXT COMMAND...: checks a line of BLKIN_DEBUG
+# says TEXT COMMAND...: checks that BLKIN_DEBUG prints "LTTng is TEXT"
 says() {
     local said
     said=$(BLKIN_DEBUG=1 "${@:2}" 2>&1) || fail "$*: status $?"
@@ -102,7 +101,7 @@ stop_part sessiond
 says "not loaded: no LTTng session daemon was there" "$corners" init
 says "loaded: BLKIN_LTTNG=yes" env BLKIN_LTTNG=yes "$corners" init
 
-# ---- a child finds its user's session daemon though the program has written over its environment, as nginx does ----
+# ---- a child finds its user's session daemon, although the program has overwritten its environment, as nginx does ----
 
 [ "$(id -u)" = 0 ] || exit 0
 cat >"$WORK/title.c" <<'C'

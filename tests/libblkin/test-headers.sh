@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every public header compiles alone, in all dialects, with every installed compiler, without a warning. Programs that
-# use all of it link and run. -DBLKIN_DISABLE leaves nothing of the span API.
+# make every call link and run. With -DBLKIN_DISABLE, nothing of the span API is left.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
@@ -73,7 +73,8 @@ symbols() {
     nm -u "$1" | grep -E 'blkin_(span|step|version|set_service|set_version|set_sampling|set_slow|heartbeat|current|set_current|gate)|costly'
 }
 
-# enabled: runs, and does not evaluate the arguments of the macros; disabled: has no reference to the library
+# program COMPILER STANDARD FILE: the program runs, and does not evaluate the arguments of the macros. With
+# -DBLKIN_DISABLE, its object does not refer to the library.
 program() {
     builds "$1" "$2" "$3" "$work/program" -O1 "${link[@]}"
     BLKIN_LTTNG=no timeout 10 "$work/program" || fail "$3 built with $1 -std=$2: status $?"
@@ -131,7 +132,7 @@ for compiler in "${cpp_compilers[@]}"; do
     timeout 10 "$work/disabled" || fail "headers.cpp built with $compiler -DBLKIN_DISABLE: status $?"
 done
 
-# files of one program that disagree on it: one begins spans, the other one reads them, and no uninitialized byte
+# objects of one program that disagree on BLKIN_DISABLE: one begins spans, and the other one reads no uninitialized byte
 builds "${c_compilers[0]}" c11 "$here/disable/disagree.c" "$work/enabled.o" -c -g -O1
 builds "${c_compilers[0]}" c11 "$here/disable/disagree.c" "$work/disabled.o" -c -g -O1 -DBLKIN_DISABLE
 "${c_compilers[0]}" -o "$work/disagree" "$work/enabled.o" "$work/disabled.o" "${link[@]}" || fail "disagree.c does not link"
@@ -143,7 +144,7 @@ else
     echo "not tested: bytes that nobody wrote: there is no valgrind"
 fi
 
-# other systems than 64-bit Linux with glibc get a message
+# on another system than 64-bit Linux with glibc, the compiler prints a message
 "${c_compilers[0]}" -U__LP64__ -fsyntax-only "${include[@]}" -include zipkin_c.h -x c /dev/null 2>"$work/said" &&
     fail "compiles for 32 bits"
 grep -q '64-bit Linux with glibc' "$work/said" || fail "for 32 bits: $(cat "$work/said")"

@@ -87,7 +87,7 @@ TEST(test_threads)
     CHECK(zeros == UINT64_MAX);
 }
 
-/* A parent that has ids already, its children, and a grandchild of each. */
+/* A parent that has made ids, its children, and a grandchild of each child. */
 TEST(test_forks)
 {
     int64_t seen[IDS_FORKS * 2 + 1];
@@ -143,9 +143,7 @@ TEST(test_counter_of_id)
     CHECK(wrong == 0);
 }
 
-/*
- * Returns the id 2^doublings ids after this one: ties ids of steps to those of the generator.
- */
+/* Returns the id that the generator would make 2^doublings ids after this one. */
 static uint64_t id_later(uint64_t id, unsigned doublings)
 {
     uint64_t way = (uint64_t)new_id();
@@ -176,7 +174,7 @@ TEST(test_step_ids)
     CHECK(blkin_step_id(blkin_id_of_counter(-(BLKIN_ID_STEP << 44)), 1) == 1);
 }
 
-/* A million ids each: of spans in a row and their steps, and of one span. */
+/* A million ids of successive spans and their steps, and a million of one span's steps. */
 TEST(test_steps_are_different)
 {
     const size_t count = (size_t)IDS_STEPS * IDS_STEPS;

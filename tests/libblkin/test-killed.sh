@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# After SIGKILL, a recording has every ended span. Of open spans it has nothing in one-event mode, and everything so
-# far in streaming mode. The same in a snapshot.
+# After SIGKILL, a recording has every ended span. Of open spans, a recording of whole spans has nothing, and a recording
+# of streamed spans has all events so far.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -14,7 +14,7 @@ killed() {
     local mode=$1
     session "$@"
     "$programs/killed" $count
-    [ $? = 137 ] || fail "it was not killed"
+    [ $? = 137 ] || fail "the program was not killed"
     recorded "$mode"
     [ "$(spans "$mode" ended)" = $count ] ||
         fail "$mode: $(spans "$mode" ended) of $count ended spans arrived"
@@ -22,7 +22,7 @@ killed() {
 }
 killed whole blkin:span blkin:process
 for name in open "open step" "ended step"; do
-    [ "$(spans whole "$name")" = 0 ] || fail "whole: an open span arrived?"
+    [ "$(spans whole "$name")" = 0 ] || fail "whole: $name, which had no event, has arrived"
 done
 killed streamed 'blkin:*'
 for name in open "open step" "ended step"; do
@@ -32,8 +32,8 @@ grep -q 'last sign of life' "$WORK/streamed.json" || fail "streamed: its annotat
 [ "$(grep -o 'blkin.incomplete' "$WORK/streamed.json" | wc -l)" = 2 ] ||
     fail "streamed: span and step are not marked as incomplete"
 
-# Kills a process in the middle of a record. LTTng gives out nothing of that buffer from the sub-buffer with the
-# record on, but all of the sub-buffers before. If each process has its own buffers, no other process loses anything.
+# torn BUFFERS COUNT: kills a process in the middle of a record. LTTng delivers all sub-buffers before the one with the
+# record, and none from there on. If each process has its own buffers, no other process loses an event.
 torn() {
     local mode=$1
     {
@@ -46,9 +46,9 @@ torn() {
         fail "cannot start the session $mode"
     }
     "$programs/killed" $count mid-record
-    [ $? = 139 ] || fail "it did not die in the middle of a record"
+    [ $? = 139 ] || fail "the program did not die in the middle of a record"
     "$programs/killed" $count
-    # without --no-wait it would wait for ever
+    # without --no-wait, lttng destroy would wait for ever
     lttng destroy --no-wait "$mode" >/dev/null || fail "lttng destroy --no-wait $mode"
     wait_for 20 - "$mode: at least $2 spans" has_spans "$mode" "$2" || exit 1
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# nestings.c makes spans with random steps, and logs overflow at every position. Each step, tag and annotation must
-# appear once, under its parent, or be counted as dropped. Three recordings: whole spans, streamed spans, and both.
+# nestings.c makes spans with random steps, whose logs overflow at every position. Each step, tag and annotation must
+# appear once, in its span, or be counted as dropped. Three recordings have whole spans, streamed spans, and both.
 #
 #   NESTINGS=3000 test-nestings.sh [SEED]   SEED: random by default
 #
@@ -35,8 +35,8 @@ check() {
     [[ $said == *", $dropped dropped,"* ]] || fail "$1: the sink counts $dropped"
     rm -rf "${WORK:?}/$1"*
 }
-# in two sessions of which each has one form, and in one that has both. Process events are numbered with the
-# whole spans: beside the streaming ones only, they would show gaps.
+# Two sessions have one form each, and another one has both. Process events are numbered like whole spans: in the
+# session of streamed spans, their numbers would show gaps.
 session whole blkin:span blkin:process
 session streamed blkin:begin 'blkin:annotation_*' blkin:tag blkin:end
 nest "$programs/nestings"
@@ -48,7 +48,7 @@ session both 'blkin:*'
 nest "$programs/nestings"
 check both
 
-# ---- what it does to memory, with a provider that reads each record ----
+# ---- memory, with a provider that reads each record ----
 
 asan=$BUILD/asan
 flock "$BUILD" make -s -C "$SRC" BUILD="$asan" SANITIZE=address,undefined "${asan#"$SRC/"}/tests/libblkin/nestings" \
@@ -68,7 +68,7 @@ for mode in "" 1; do
         valgrind -q --error-exitcode=9 "$programs/nestings" "$seed" 200 >/dev/null || fail "valgrind, seed $seed: status $?"
 done
 
-# ---- no number is given to two steps of a span ----
+# ---- no two steps of a span have one number ----
 
 BLKIN_LTTNG=yes BLKIN_PROVIDER=$WORK/provider.so "$programs/nestings" "$seed" all >"$WORK/events" || fail "all steps: status $?"
 "$PYTHON" - "$WORK/events" "$SRC/tests/libblkin" <<'PY' || fail "more steps than a span may have, or not all are counted"
@@ -77,7 +77,7 @@ sys.path.append(sys.argv[2])
 import packed
 MAX, MADE = 0xfffff, 0xfffff + 100
 lines = [line for line in open(sys.argv[1]) if line.startswith("0: ")]
-span = lines[-1].split("|")[1]  # the head, of which dropped is told, and the log
+span = lines[-1].split("|")[1]  # the head, in which dots hide all fields except sampled and dropped, and the log
 own, in_log, dropped = len(lines) - 1, span[51:].count("("), packed.number(span[41:43])
 print(f"{own} steps in events of their own, {in_log} in the log, {dropped} dropped")
 sys.exit(own + in_log > MAX or own + in_log < MAX - 200 or own + in_log + dropped != MADE)

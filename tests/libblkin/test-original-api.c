@@ -1,5 +1,5 @@
 /*
- * The original C API: layouts, constants, return codes and NULL rules, with no tracing at all.
+ * The original C API without a session: layouts, constants, return codes and rules for NULL.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@ _Static_assert(offsetof(struct blkin_trace, info) == 8, "info");
 _Static_assert(sizeof(struct blkin_annotation) == 32, "struct blkin_annotation");
 _Static_assert(ANNOT_STRING == 0 && ANNOT_INTEGER == 1 && ANNOT_TIMESTAMP == 2, "types");
 
-/* The types of the functions, as a program with function pointers depends on them. */
+/* The types of functions: a program with function pointers depends on them. */
 int (*const init_endpoint)(struct blkin_endpoint *, const char *, int16_t,
                            const char *) = blkin_init_endpoint;
 int (*const init_child)(struct blkin_trace *, const struct blkin_trace *,

@@ -1,6 +1,6 @@
 /*
- * Sampling policies: their texts, their file while the program runs (the rules of slow requests
- * have the same source), and their decisions about traces.
+ * Sampling policies: their texts, their decisions about traces, and the file with a policy while
+ * the program runs. Slow rules use the same code for their file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -74,6 +74,7 @@ TEST(test_texts)
         "always, :never",
         "always,scrub:sometimes",
         "severity=err",
+        "usage=1",
         "always,severity=loud",
         "always,severity=",
         "always,severity=err:never",
@@ -90,13 +91,13 @@ TEST(test_texts)
     CHECK(blkin_set_sampling("never") == 0);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         if (blkin_set_sampling(wrong[i]) != -EINVAL)
-            CHECK_TEXT(wrong[i], "is wrong");
+            CHECK_TEXT(wrong[i], "refused");
         CHECK_TEXT(blkin_sampling_text(), "never");
     }
     CHECK(blkin_set_sampling(NULL) == -EINVAL);
 }
 
-/* The maximum of rules, and one more. */
+/* The maximum number of rules, and one rule more. */
 TEST(test_many_rules)
 {
     char text[4096] = "always";
@@ -193,7 +194,7 @@ static void write_file(const char *path, const char *text)
     CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
-/* Returns the text in force after the periodic work. */
+/* Does the periodic work. Returns the text of the policy that is then in force. */
 static const char *refreshed(void)
 {
     blkin_policy_refresh(&blkin_sampling_source);

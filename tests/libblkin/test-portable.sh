@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The code for other processors than x86-64, with CLOCK_MONOTONIC and without SSE2: built and run on this one, and on
-# an emulated aarch64 where no LTTng is needed.
+# The code for other processors than x86-64, with CLOCK_MONOTONIC and without SSE2. It is built and run on this
+# processor, and on an emulated aarch64 where no LTTng is needed.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
@@ -50,16 +50,16 @@ for name in "${unit[@]}"; do
     "${emulate[@]}" "$other/$name" || fail "$name on aarch64: status $?"
 done
 
-# The ring's sequence, which no signal interrupts here.
+# Writing into rings; no signal interrupts the writer here.
 builds $cross "$other/test-write" -rdynamic "$SRC"/tests/libblkin-ring/{test-write,parts/rings,parts/sequence}.c \
     "$SRC"/babeltrace-plugin/base/unix_socket.c "$SRC"/tools/rings/{memory,ring_read}.c "$other"/lib/*.o
 "${emulate[@]}" "$other/test-write" || fail "test-write on aarch64: status $?"
 
-# A provider prints the events: both processors make the same.
+# A provider prints the events: both processors make the same events.
 builds $cross "$other/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
 builds "${CC:-cc}" "$portable/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
 events() {
-    grep '^[0-9]*: ' "$1" | grep -v '^4: ' # how many of the process there are is a matter of time
+    grep '^[0-9]*: ' "$1" | grep -v '^4: ' # without process events, whose number depends on the time
 }
 same_events() {
     BLKIN_LTTNG=yes BLKIN_PROVIDER=$portable/provider.so "$BUILD/tests/libblkin/$1" "${@:2}" >"$TMPDIR/here" &&

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# blkin_record_span() as a binding uses it: Python makes one call per span; wrong buffers record nothing.
+# blkin_record_span() as a binding for another language uses it: one call for each span. Wrong buffers record nothing.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

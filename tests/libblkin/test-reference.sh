@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The man pages made of the headers: each public name is in one, under a comment, and they have no warning.
+# The man pages that are made of the headers: each public name is in a page, with a comment, and no page has a warning.
+# Each command has a page with the options of its --help.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -9,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 
 headers=()
 for header in "$BUILD"/include/blkin/*; do
-    # LTTng's macros, no functions; the inline half of blkin.h
+    # zipkin_trace.h has only LTTng's macros; blkin_inline.h is a part of blkin.h
     [[ $header == */zipkin_trace.h || $header == */blkin_inline.h ]] || headers+=("$header")
 done
 [ ${#headers[@]} -ge 5 ] || fail "headers are missing: ${headers[*]}"
@@ -41,9 +42,9 @@ grep -n 'blkin_[a-z_]*_(' "$work"/*.3 && fail "private functions are in a page"
 sed '/^\/\* Ends the span and records it/d' "$SRC/libblkin/blkin.h" >"$work/blkin.h"
 "$PYTHON" "$SRC/scripts/reference" 0.0 2000-01-01 "$work/broken" "$work/blkin.h" 2>"$work/said" &&
     fail "a function without a comment is accepted"
-grep -q 'blkin_span_end' "$work/said" || fail "it is not said that blkin_span_end has no comment: $(<"$work/said")"
+grep -q 'blkin_span_end' "$work/said" || fail "no message says that blkin_span_end has no comment: $(<"$work/said")"
 
-# each command has a page with the options of its --help, which fits a screen
+# each command has a page with the options of its --help; the help fits a screen
 for page in "$SRC"/tools/*.1 "$SRC"/tools/*/*.[15]; do
     sed 's/@VERSION@/0.0/; s/@RELEASED@/2000-01-01/' "$page" >"$work/${page##*/}"
 done

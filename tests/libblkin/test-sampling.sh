@@ -17,16 +17,16 @@ first() {
     local expected=$1 said
     shift
     said=$(env "$@" "$sampling" first) || fail "sampling first: status $?"
-    [ "$said" = "$expected" ] || fail "with $*: expected $expected, but it was $said"
+    [ "$said" = "$expected" ] || fail "with $*: expected $expected, got $said"
 }
 first recorded BLKIN_SAMPLING=
 first "not recorded" BLKIN_SAMPLING=never
 first recorded BLKIN_SAMPLING=nonsense
 said=$(BLKIN_DEBUG=1 BLKIN_SAMPLING=nonsense "$sampling" first 2>&1)
-[[ $said == *nonsense* ]] || fail "BLKIN_DEBUG says nothing of the nonsense"
+[[ $said == *nonsense* ]] || fail "BLKIN_DEBUG does not report the wrong policy"
 echo never >"$WORK/sampling"
 first "not recorded" BLKIN_SAMPLING=
-first "not recorded" BLKIN_SAMPLING=always # the file is the newer word
+first "not recorded" BLKIN_SAMPLING=always # the file overrides the variable
 echo nonsense >"$WORK/sampling"
 first "not recorded" BLKIN_SAMPLING=never
 
@@ -35,7 +35,7 @@ BLKIN_SAMPLING_FILE=$WORK/cancelled "$sampling" cancelled "$WORK/cancelled" || f
 
 printf '  never\t \r\nalways\n' >"$WORK/sampling"
 first "not recorded" BLKIN_SAMPLING=
-# A text that would be another policy if it were cut after 1023 bytes is refused.
+# A text of more than 1023 bytes is refused, and not cut.
 {
     printf 'never'
     for number in {10..23}; do
@@ -43,7 +43,7 @@ first "not recorded" BLKIN_SAMPLING=
     done
     printf ',%016d:always' 0
 } >"$WORK/cut"
-[ "$(stat -c %s "$WORK/cut")" = 1023 ] || fail "the test's policy is not as it is to be"
+[ "$(stat -c %s "$WORK/cut")" = 1023 ] || fail "the test's policy does not have 1023 bytes"
 cp "$WORK/cut" "$WORK/sampling"
 first "not recorded" BLKIN_SAMPLING=
 echo ",first:always" >>"$WORK/sampling"
@@ -51,13 +51,13 @@ first recorded BLKIN_SAMPLING=
 said=$(BLKIN_DEBUG=1 "$sampling" first 2>&1)
 [[ $said == *"less than 1024 bytes"* ]] || fail "BLKIN_DEBUG does not say why the file is refused: $said"
 
-# changes while the program runs, by replacing the file and by writing to it
+# the policy changes while the program runs: the file is replaced, or written to
 runs_until() {
     start_part until "$sampling" until "$1"
-    wait_for 10 until "its reading of the file as it was" grep -q waits "$WORK/until.log" || exit 1
+    wait_for 10 until "the first reading of the file" grep -q waits "$WORK/until.log" || exit 1
 }
-changed() { # within a second of activity
-    wait_part until 3 || fail "a changed file is not picked up ($1)"
+changed() { # HOW: an active program reads the file each second
+    wait_part until 3 || fail "the program does not read the changed file ($1)"
 }
 echo never >"$WORK/sampling"
 runs_until recorded
@@ -74,12 +74,12 @@ session shares blkin:span
 recorded shares
 lost_nothing shares
 "$PYTHON" "$SRC/tests/libblkin/packed.py" "$WORK/shares.events" name sampled trace_id >"$WORK/shares.txt"
-# share NAME MILLIONTHS: checks those of root and child
+# share NAME MILLIONTHS: checks the share in the events of the root NAME and its child
 share() {
     local root
     root=$(sed -n "s/^$1\t//p" "$WORK/shares.txt")
-    [ "${root%$'\t'*}" = "$2" ] || fail "$1: the event says \"$root\", expected a share of $2"
-    grep -qxF $'child\t'"$root" "$WORK/shares.txt" || fail "the child of $1 tells another share"
+    [ "${root%$'\t'*}" = "$2" ] || fail "$1: the event has \"$root\", expected a share of $2"
+    grep -qxF $'child\t'"$root" "$WORK/shares.txt" || fail "the child of $1 has another share"
 }
 share quarter 250000
 share rated 0
@@ -89,6 +89,7 @@ grep -q 'flags = 515,.*name = "debug"' "$WORK/shares.events" || fail "the debug 
 
 # ---- severities ----
 
+# severities EVENT POLICY SEVERITY...: checks which annotations are recorded
 severities() {
     local event=$1 name=$1 expected="${*:3}" got
     name=${name//[^a-z]/}

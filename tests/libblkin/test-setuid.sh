@@ -8,7 +8,7 @@ private_begin
 [ "$(id -u)" = 0 ] || skip "not root: cannot make a set-user-ID program"
 [ "$BLKIN_ISOLATED" = namespaces ] || skip "no mount namespace: there is no folder for a set-user-ID program"
 
-# a place where set-user-ID works, and other users can read, unlike the private /tmp
+# a folder where set-user-ID works, and that other users can read, unlike the private /tmp
 place=/mnt
 mount -n -t tmpfs -o mode=755 blkin $place || skip "cannot mount on $place"
 leave() {
@@ -21,7 +21,7 @@ leave() {
 trap leave EXIT
 mkdir $place/evil
 
-# code that must not run reports itself; the policy that must not be read is a FIFO, which must stay full
+# code that must not run prints a message; the policy that must not be read is a FIFO, whose text must stay
 cat >"$WORK/evil.c" <<'EOF'
 #include <stdio.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ build() {
         -pthread || fail "$1 does not link"
 }
 build static "$BUILD/lib/libblkin.a" -ldl
-cp "$BUILD/lib/libblkin.so.1" $place/ # the checkout may be where nobody else may look
+cp "$BUILD/lib/libblkin.so.1" $place/ # other users may not be able to read the checkout
 build shared -L"$BUILD/lib" -lblkin -Wl,-rpath,$place
 for program in static shared; do
     cp $place/$program $place/$program-setuid
@@ -47,7 +47,7 @@ mkfifo $place/evil/sampling
 exec 3<>$place/evil/sampling
 chmod 644 $place/evil/sampling
 
-# as_nobody NAME ENVIRONMENT...: runs it; PROGRAM's argv[0] is in the evil folder
+# as_nobody NAME ENVIRONMENT...: runs the program NAME as nobody, with an argv[0] in the evil folder
 as_nobody() {
     setpriv --reuid 65534 --regid 65534 --clear-groups env BLKIN_SAMPLING_FILE=$place/evil/sampling "${@:2}" \
         bash -c 'exec -a "$1" "$2" init' - $place/evil/x "$place/$1" 2>&1
@@ -61,10 +61,10 @@ setpriv --reuid 65534 --regid 65534 --clear-groups bash -c 'exec -a x $1 -u' - "
 cp "$(type -P id)" $place/id && chmod 4755 $place/id
 [ "$(setpriv --reuid 65534 --regid 65534 --clear-groups $place/id -u)" = 0 ] || skip "set-user-ID does not work on $place"
 
-# all of it works for an ordinary program
+# an ordinary program loads the provider, and reads the policy
 echo never >&3
 said=$(as_nobody shared BLKIN_LTTNG=yes BLKIN_PROVIDER=$place/evil/libblkin-lttng.so.1) || fail "shared: status $?"
-[[ $said == *"evil code runs as user 65534"* ]] || fail "BLKIN_PROVIDER is not heeded: $said"
+[[ $said == *"evil code runs as user 65534"* ]] || fail "BLKIN_PROVIDER has no effect: $said"
 policy_is_read || fail "BLKIN_SAMPLING_FILE is not read"
 
 for program in static-setuid shared-setuid; do
@@ -76,7 +76,7 @@ for program in static-setuid shared-setuid; do
         policy_is_read && fail "$program reads a file that its caller names"
     done
 done
-# a static build does not believe argv[0] either
+# a program with libblkin.a does not search its provider beside argv[0]
 said=$(as_nobody static BLKIN_LTTNG=yes) || fail "static: status $?"
 [ -z "$said" ] || fail "static: $said"
 exit 0

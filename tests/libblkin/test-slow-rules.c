@@ -106,11 +106,10 @@ TEST(test_matching)
     CHECK(rules.least_ns == 20 * MS + 1);
     CHECK(find("osd.1", "write", 20 * MS + 1, false) == 0);
     CHECK(find("osd.1", "write", 20 * MS, false) == -1);
-    CHECK(find("mon", "write", 50 * MS, false) == -1); /* of another service: the fourth rule
-                                                        * decides */
+    CHECK(find("mon", "write", 50 * MS, false) == -1); /* another service: rule 3 decides */
     CHECK(find("mon", "write", 101 * MS, false) == 3);
     CHECK(find("osd", "writes", 101 * MS, false) == 3);
-    /* the first rule of duration whose globs fit decides, even if a later one is exceeded */
+    /* the first duration rule whose globs fit decides, even if the span is slow by a later rule */
     CHECK(find("mon", "scrub", 200 * MS, false) == -1);
     CHECK(find("mon", "scrub", 10001 * MS, false) == 1);
     /* rules of errors are separate */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The span API, of C and C++, from the calls to the finished spans: in one event per span, streamed, and in two
-# sessions with different events.
+# The span API of C and C++, from the calls to the finished spans: whole spans, streamed spans, and two sessions with
+# different events.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -11,7 +11,7 @@ make_spans() {
     "$programs/spans" || fail "spans ended with status $?"
 }
 
-# check SESSION MODE DUPLICATES: checks its spans, and the account
+# check SESSION MODE DUPLICATES: checks the spans of the session, and the account
 check() {
     recorded "$1"
     "$PYTHON" "$SRC/tests/libblkin/check_spans.py" "$2" "$WORK/$1.json" &&
@@ -25,7 +25,7 @@ start_sessiond || exit 1
 session whole blkin:span blkin:process
 make_spans
 check whole whole 0
-# "blkin:*" records both forms: each span comes out once, as the streamed one
+# "blkin:*" records both forms: the sink delivers each span once, as the streamed span
 session streamed 'blkin:*'
 make_spans
 check streamed streamed 20
@@ -37,7 +37,7 @@ make_spans
 check always whole 0
 check debugging streamed 0
 
-# LTTng's selection: severities by log level,
+# LTTng selects severities by log level
 lttng create some --output="$WORK/some" >/dev/null &&
     lttng enable-event -s some -u 'blkin:*' --loglevel=INFO --filter 'trace_id != 0' >/dev/null &&
     lttng start some >/dev/null || fail "cannot start the session some"
@@ -50,7 +50,7 @@ grep -q 'annotation_info.*"first"' "$WORK/some.events" && ! grep -q annotation_d
 grep -q '"value":"first"' "$WORK/some.json" && ! grep -q '"value":"second"' "$WORK/some.json" ||
     fail "--loglevel=INFO: expected the annotation first, and not second, which is of BLKIN_DEBUG"
 
-# a step has its span's own service, in both forms
+# a step has the service of its span, in both forms
 for name in whole-own streamed-own; do
     [ $name = whole-own ] && session $name blkin:span blkin:process || session $name 'blkin:*'
     LTTNG_UST_ALLOW_BLOCKING=1 timeout 20 "$programs/services" || fail "services: status $?"
@@ -97,7 +97,7 @@ print(good, spans)
 sys.exit(not all(good))
 PY
 
-# and spans by filter, each by the usual fields
+# LTTng selects spans by filters on each field
 declare -A names=(
     ['duration > 2000000000']="times"
     ['flags & 4']="root stepped" # spans that failed, or have a step that failed

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Spans that move between threads, threads that record at once, forks, parents of all threads: whole spans, unique ids
-# and thread numbers, sequences without gaps, parents that enclose their children, and no data race in
-# ThreadSanitizer.
+# Spans that move between threads, threads that record at once, forks, and children that several threads begin. All spans
+# arrive, ids and thread numbers are unique, sequences have no gaps, parents enclose their children, and ThreadSanitizer
+# finds no data race.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -22,13 +22,13 @@ for name in request queued; do
     [ "$(spans handover $name)" = 1000 ] || fail "of 1000 spans $name, $(spans handover $name) arrived"
 done
 [ "$(grep -o '"value":"completed"' "$WORK/handover.json" | wc -l)" = 1000 ] ||
-    fail "what the second thread annotated is missing"
+    fail "annotations of the second thread are missing"
 run crowd 1 4 8000
 # 1 + 4 + 16 processes, 20 spans each, and the root
 run forks 21 21 421
 timeout 60 "$programs/threads" policies || fail "a child cannot set a policy: status $?"
 
-# children of a span that others use, or that has ended: 4 threads, and once more
+# children of a span that another thread uses, by 4 threads; then, by the main thread, children of the ended span
 run family 1 5 5001
 
 # ---- a parent encloses its children ----

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Usage: a span's tags have the resources that its thread used. Each unit is in one span, or in none if its span is
-# not known.
+# Usage: a span's tags have the resources that its thread used. Each unit of usage is in one span, or in none if the
+# library does not know the span.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -11,7 +11,7 @@ export BLKIN_SAMPLING_FILE=$WORK/none
 start_sessiond || exit 1
 export LTTNG_UST_ALLOW_BLOCKING=1 # with which newer session daemons refuse to start
 
-# usage_of SESSION EVENT CHECK MODE [ARGUMENT]: one run in a session of its own; OTLP has the same
+# usage_of SESSION EVENT CHECK MODE: runs the mode in a session of its own; Zipkin and OTLP have the same usage
 usage_of() {
     local name=$1 event=$2 check=$3
     shift 3
@@ -20,7 +20,7 @@ usage_of() {
     [ "$check" != levels ] || program=$programs/usage_levels
     timeout 60 "$program" "$@" || fail "usage $*: status $?"
     recorded "$name"
-    # handlers within records disorder the numbers of events
+    # handlers that interrupt a record disorder the numbers of events
     [ "$name" = storm ] || lost_nothing "$name"
     babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$name" -c sink.blkin.otlp \
         -p "endpoint=\"file:$WORK/$name.otlp\"" >"$WORK/otlp.log" 2>&1 || {
@@ -28,7 +28,7 @@ usage_of() {
         fail "$name: no OTLP"
     }
     "$PYTHON" "$SRC/tests/libblkin/check_usage.py" "$check" "$WORK/$name.json" "$WORK/$name.otlp" ||
-        fail "$name: these spans have not used what they say"
+        fail "$name: spans have the wrong usage"
 }
 
 usage_of planted blkin:span planted planted

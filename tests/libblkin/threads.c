@@ -1,12 +1,13 @@
 /*
- * Spans across threads and processes, for test-threads.sh: needs a session that has blkin:* events
- * on.
+ * Spans across threads and processes, for test-threads.sh: needs a session that has events of blkin
+ * enabled.
  *
- *     threads handover    begun on one thread, ended on another
+ *     threads handover    spans that begin on one thread and end on another
  *     threads crowd       threads that record at once, the first spans of the process included
  *     threads forks       children and grandchildren of a process that has recorded
- *     threads nested      100000 spans, each second one within the one before, with cold caches
- *     threads family      children that other threads begin while their parent is used, and after
+ *     threads nested      50000 spans with a child each, some with cold caches
+ *     threads family      children that several threads begin while another thread uses the parent,
+ *                         and after the parent's end
  *     threads policies    children of a process whose other threads set sampling policies
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -40,8 +41,8 @@ static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static struct threads_request *queue;
 
 /*
- * Stays on one of the processors, so that each thread records into its own buffers. The root ends
- * last of all, and finds room that the other spans cannot take.
+ * Keeps the thread on one of the processors, so that each thread records into its own buffers. The
+ * root ends last, and its buffer has room that the other spans cannot take.
  */
 static void stay_on(unsigned which)
 {
@@ -60,7 +61,7 @@ static void *complete(void *unused)
 {
     (void)unused;
     stay_on(1);
-    CHECK(blkin_current() == NULL); /* another thread's current span */
+    CHECK(blkin_current() == NULL); /* the root is the current span of another thread */
     for (int i = 0; i < THREADS_REQUESTS; i++) {
         struct threads_request *request;
 
@@ -178,7 +179,7 @@ static void forks(void)
     blkin_span_end(&root);
 }
 
-/* ---- nested: more threads than CPUs, and nothing of ours is left in a cache ---- */
+/* ---- nested: many threads, whose caches lose the library's data now and then ---- */
 
 #define NESTING_THREADS 8
 #define PAIRS           6250
@@ -217,7 +218,7 @@ static void nested(void)
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-/* ---- family: one parent, children of all threads ---- */
+/* ---- family: one parent, whose children several threads begin ---- */
 
 #define CHILDREN 1000
 
@@ -265,7 +266,7 @@ static void family(void)
         CHECK(pthread_join(threads[i], NULL) == 0);
     pthread_barrier_destroy(&barrier);
     (void)pthread_barrier_init(&barrier, NULL, 1);
-    have_children(NULL); /* it has ended in any case */
+    have_children(NULL); /* the parent has ended */
     pthread_barrier_destroy(&barrier);
 }
 

@@ -2,20 +2,19 @@
  * Spans with a known usage of their threads, for test-usage.sh: needs a session that has blkin:span
  * enabled. check_usage.py knows the expected tags.
  *
- *     usage planted      four spans that burn CPU, are blocked, fault and wait for a CPU, at level
- *     3
+ *     usage planted      spans that use CPU time, are blocked, cause page faults, or wait for a CPU
  *     usage charges      spans that are nested, current, handed over, overtaken
- *     usage storm        the same while signal handlers have spans of their own
+ *     usage storm        nested spans while signal handlers have spans of their own
  *
- * The unit of usage is page faults, which can be counted out. The tags "expected.*" have the
- * program's own measurements.
+ * The unit of usage is PAGES page faults, because their number is exact. The tags "expected.*" have
+ * the program's own measurements.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "usage_spans.h"
 #include "waits.h"
 
-/* ---- four that differ ---- */
+/* ---- four kinds of usage ---- */
 
 static uint64_t run_delay_ns(void)
 {
@@ -66,7 +65,7 @@ static void *hog(void *unused)
     return unused;
 }
 
-/* All of the process is on one CPU: the span's thread has half of it. */
+/* Both threads of the process run on one CPU: the span's thread gets half of the CPU. */
 static void planted_wait(void)
 {
     struct blkin_span span;
@@ -102,7 +101,7 @@ static void planted(void)
 
 /* ---- charged spans ---- */
 
-/* A child has its own share. */
+/* The usage of a child does not count for its parent. */
 static void nested(void)
 {
     struct blkin_span span;
@@ -150,7 +149,7 @@ static void current(void)
         blkin_span_end(&child);
         fault(4);
     }
-    fault(2); /* likewise */
+    fault(2); /* of the outer span, too */
     blkin_span_end(&span);
     blkin_span_end(&outer);
 
@@ -161,7 +160,7 @@ static void current(void)
         blkin_span_end(&span);
         fault(4);
     }
-    /* the struct is used again, while it still is the current one of its thread */
+    /* the struct has another span while it is the current one of the thread */
     (void)blkin_set_current(&span);
     whole("root within none 2", NULL, 2);
     for (int i = 0; i < 2; i++) {
@@ -173,7 +172,7 @@ static void current(void)
     (void)blkin_set_current(NULL);
 }
 
-static void *go_on_as_current(void *span)
+static void *continue_as_current(void *span)
 {
     (void)blkin_set_current(span);
     fault(2);
@@ -182,14 +181,14 @@ static void *go_on_as_current(void *span)
     return NULL;
 }
 
-static void *end_it(void *span)
+static void *end_span(void *span)
 {
     fault(2);
     blkin_span_end(span);
     return NULL;
 }
 
-static void *hold_it(void *span)
+static void *make_current(void *span)
 {
     (void)blkin_set_current(span);
     fault(2);
@@ -205,34 +204,34 @@ static void handed_over(void)
     (void)blkin_set_current(&span);
     fault(1);
     (void)blkin_set_current(NULL);
-    elsewhere(go_on_as_current, &span);
+    elsewhere(continue_as_current, &span);
 
     begin(&span, "wanders", NULL);
     fault(1);
-    elsewhere(end_it, &span);
+    elsewhere(end_span, &span);
 
     begin(&span, "handed over while current", NULL);
     (void)blkin_set_current(&span);
     fault(1);
-    elsewhere(end_it, &span);
+    elsewhere(end_span, &span);
     (void)blkin_set_current(NULL);
 
     begin(&span, "current in two threads", NULL);
     (void)blkin_set_current(&span);
-    elsewhere(hold_it, &span);
+    elsewhere(make_current, &span);
     (void)blkin_set_current(NULL);
     blkin_span_end(&span);
 
     begin(&span, "sends a child 5", NULL);
     fault(1);
     begin(&child, "sent child wanders", &span);
-    elsewhere(end_it, &child);
+    elsewhere(end_span, &child);
     fault(4);
     whole("next child 2", &span, 2);
     blkin_span_end(&span);
 }
 
-/* One thread with several requests, which does not declare for which one it works. */
+/* One thread works for several requests. At first it does not declare for which one. */
 static void in_turns(void)
 {
     struct blkin_span a, b;
@@ -272,7 +271,7 @@ static void in_turns(void)
     blkin_span_end(&b);
     blkin_span_end(&a);
 
-    /* a thread that declares it */
+    /* the thread declares the current request */
     begin(&a, "current in turns 5", NULL);
     begin(&b, "current in turns 5", NULL);
     for (int i = 0; i < 2; i++) {
@@ -298,7 +297,7 @@ static void deep(const struct blkin_span *parent, int levels)
     blkin_span_end(&span);
 }
 
-/* Usage that belongs to neither end, or to no span. */
+/* Spans with unusual ends, and usage that belongs to no span. */
 static void odd_ends(void)
 {
     struct blkin_span span, child;
@@ -378,7 +377,7 @@ static void count_signal(int signal)
     on_signal(signal);
 }
 
-/* A handler may interrupt at any place: usage counts for the right span. */
+/* Handlers interrupt the program at random instructions. Each usage counts for the right span. */
 static void storm(void)
 {
     const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};

@@ -1,5 +1,5 @@
 /*
- * Spans with a known usage, and the number of readings of their meters.
+ * Spans with a known usage, and how often the library reads its meters.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,9 +27,10 @@
 #include <unistd.h>
 
 #define USAGE_PAGE 4096
-#define PAGES      200 /* of one unit: the faults of a record itself do not count beside it */
+#define PAGES      200 /* of one unit; the few faults of recording do not matter beside them */
 
-/* ---- numbers of readings: these functions replace the C library's, also for libblkin ---- */
+/* ---- how often meters are read: these functions replace the C library's, also for libblkin ----
+ */
 
 static _Atomic long cpu_reads, count_reads;
 
@@ -72,7 +73,6 @@ static inline void fault(int units)
     if (!units)
         return;
     area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
     if (area == MAP_FAILED || madvise(area, size, MADV_NOHUGEPAGE) != 0)
         abort();
     for (size_t i = 0; i < size; i += USAGE_PAGE)
@@ -99,7 +99,7 @@ static inline void set_level(int level)
     CHECK(blkin_set_usage(level) == 0);
 }
 
-/* Runs work on a thread of its own, to its end. */
+/* Runs work on another thread, and waits for its end. */
 static inline void elsewhere(void *(*work)(void *), void *argument)
 {
     pthread_t thread;

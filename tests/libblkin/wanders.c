@@ -1,5 +1,5 @@
 /*
- * A thread that moves between CPUs, and ends each second span in the past, for agent/test-all.sh.
+ * A thread that moves between CPUs, and ends every second span in the past, for agent/test-all.sh.
  *
  * usage: wanders SPANS
  *
@@ -9,18 +9,9 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* Moves to another CPU each time, of those that this process may use. */
+/* Moves the thread to one of the CPUs that it may use: to the next one for each number. */
 static void move(int to)
 {
     static cpu_set_t all;
@@ -47,7 +38,7 @@ int main(int argc, char **argv)
         move(i);
         blkin_span_begin(&span, "wandered", BLKIN_INTERNAL, NULL);
         if (i % 2)
-            blkin_span_end_at(&span, now_ns() - 50000000);
+            blkin_span_end_at(&span, blkin_now() - 50000000);
         else
             blkin_span_end(&span);
     }

@@ -5,7 +5,7 @@
 #
 # - reader: SIGKILL for the child that runs babeltrace2
 # - abort: the same with SIGABRT, as by a corrupted packet
-# - relayd: its relay daemon
+# - relayd: the relay daemon of `blkin live`
 # - live: `blkin live` itself, started again
 # - sessiond: LTTng's session daemon, started again. The session must be active 2 s after that, and spans come 2 s
 #   after the program has found the daemon
@@ -20,14 +20,14 @@ set -u
 scenario=$1 count=$2
 rate=${RATE-2000}
 
-number() { # FILE [WHICH]: of those of 8 bytes each in it
+number() { # FILE [INDEX]: prints a number of 8 bytes of the file, by default the first
     od -An -j$((${2-0} * 8)) -N8 -td8 "$1" 2>/dev/null | tr -d ' '
 }
 now_ms() {
     echo $((${EPOCHREALTIME/[.,]/} / 1000))
 }
 
-# The reported losses of all `blkin live` so far; for one that is killed, its last statistics count.
+# The reported losses of all `blkin live` so far. For a killed `blkin live`, its last statistics count.
 said_lost=0
 note_account() {
     local lost
@@ -60,7 +60,7 @@ fault_relayd() {
     local relayd
     relayd=$(status .relayd.pid)
     kill -s KILL "$relayd" || fail "there is no relay daemon"
-    is_another() { # the next one may be there before a busy machine looks for the end of the last
+    is_another() { # on a busy machine, the next relay daemon may run before this look
         status_is .relayd.state up && [ "$(status .relayd.pid)" != "$relayd" ]
     }
     wait_for 10 live "another relay daemon" is_another || exit 1
@@ -122,7 +122,7 @@ fault_traced() {
     stop_part other USR1 >/dev/null 2>&1 # between two records
     back_ms=$(now_ms)
 }
-fault_away() { # the reader dies while what it has read waits for a collector
+fault_away() { # the reader dies while its spans wait for a collector
     stop_part collector KILL >/dev/null 2>&1
     many_wait() {
         [ "$(status .counters.spans_waiting)" -ge 1000 ]
@@ -136,7 +136,7 @@ private_begin
 choose_live_places
 free_port port
 start_collector_part
-# At its end it reads the rest for that long and 5 s more, so that a busy machine does not cut it off.
+# At its end `blkin live` reads recorded events for up to flush-timeout-ms and 5 s: enough for a busy machine.
 options=(--endpoint="http://127.0.0.1:$port" --batch-timeout-ms=100 --flush-timeout-ms=60000)
 start_sessiond || exit 1
 start_live "${options[@]}"
@@ -191,7 +191,7 @@ unique = set(writers)
 print(len(unique), len(writers) - len(unique))
 END
 )
-# The readers' accounts, and the losses that they report. A reader that was killed had done some more.
+# The events in the readers' accounts. A reader that was killed has read more events than its last account says.
 known=$(sed -n 's/^BK1002 blkin live: events: [0-9]* = \([0-9]*\) in spans.* missing: \([0-9]*\) events.*/\1 + \2/p' "$WORK/live.log" |
     tail -n 1)
 known=$((known))

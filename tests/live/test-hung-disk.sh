@@ -1,5 +1,5 @@
 #!/bin/bash
-# The disk hangs while `blkin live` writes its statistics: it answers, feeds its watchdog, and spans arrive.
+# The disk hangs while `blkin live` writes its statistics: `blkin live` answers, feeds its watchdog, and delivers spans.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The relay daemon is killed and comes back while the session daemon does not answer a request. When it answers, the
-# session is made again, and read.
+# The relay daemon is killed, and another one starts, while the session daemon does not answer a request. When the session
+# daemon answers, `blkin live` makes and reads the session again.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/live/live.sh
@@ -17,11 +17,11 @@ asks() { # by a child that is no reader
 is_back() {
     status_is '.relayd.state' up && [ "$(status .relayd.pid)" != "$relayd" ]
 }
-is_made_anew() {
+is_made_again() {
     [ "$(status .session.made)" -gt "$made" ]
 }
 is_read_again() {
-    is_made_anew && is_read
+    is_made_again && is_read
 }
 for _ in 1 2 3 4 5; do
     made=$(status .session.made)
@@ -37,7 +37,7 @@ for _ in 1 2 3 4 5; do
 done
 asks || fail "it does not ask any more: too late for this test"
 kill -s CONT "${private_pid[sessiond]}"
-wait_for 20 live "a session that is made anew" is_made_anew || exit 1
+wait_for 20 live "a session that is made again" is_made_again || exit 1
 wait_read || exit 1
 "$BUILD/tests/libblkin/killed" 100 2>/dev/null
 wait_for 20 live "spans of that session" counter_reaches spans_accepted 100 || exit 1

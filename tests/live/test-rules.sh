@@ -69,7 +69,5 @@ id=$(jq -r '[.[] | select(.name | startswith("library "))][0].id' "$WORK/spans.j
 "$blkin" show --around="$id" "$WORK/spans.json" >"$WORK/around" || fail "show --around failed"
 grep -q 'babeltrace2: hold mutex$' "$WORK/around" && [ "$(grep -c ' <$' "$WORK/around")" = 1 ] ||
     fail "show --around: $(head -n 5 "$WORK/around")"
-"$blkin" show --around=00zz "$WORK/spans.json" 2>"$WORK/said" && fail "show --around accepts the id 00zz"
-grep -q 'not a span id' "$WORK/said" || fail "show --around: expected 'not a span id', got: $(cat "$WORK/said")"
 "$blkin" rules check "$WORK/rules,$SRC/rules/pthread.rules" | grep -q ': 3 kinds of spans' || fail "rules check"
 exit 0

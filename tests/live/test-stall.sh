@@ -21,7 +21,7 @@ goes_on_or_says() {
     live_says 'session "blkin" stands still: recording continues in session "blkin-2"' ||
         { repairs_itself && counter_reaches spans_accepted $((accepted + 20000)); }
 }
-# LTTng 2.16 has a watchdog: it repairs the rings of a killed program, and no session stands still
+# LTTng 2.16 has a watchdog, which repairs the rings of a killed program: no session stands still
 repairs_itself() {
     [ "$(printf '%s\n' 2.16 "$(lttng --version | sed -n 's/.* \([0-9][0-9.]*\).*/\1/p')" | sort -V | head -n 1)" = 2.16 ]
 }

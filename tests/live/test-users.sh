@@ -25,7 +25,7 @@ program() {
         "$BUILD/bench/bench-load" span "$each" "${@:2}" >/dev/null || fail "the program of $1 failed"
 }
 
-# came: prints the number of different spans in the sink's own file, and of all
+# came: prints the number of different spans in the sink's own file, and the number of all
 came() {
     cat "$place"/spans.json* 2>/dev/null | grep -oE '"id": ?"[0-9a-f]+"' | sort |
         awk '$0 != last { different++ } { last = $0 } END { print different + 0, NR }'
@@ -41,17 +41,17 @@ account_says() {
     live_says "events: [0-9]* = $1 in spans .*missing: 0 events, .*spans: $1 = $1 accepted .*by LTTng: 0 events, 0 packets"
 }
 
-# is_saved: checks that its account was written since.
+# is_saved: checks that the reader's account was written after $place/since.
 is_saved() {
     [ "$(find "$place/run" -name 'live-*.json' -newer "$place/since" | wc -l)" = 1 ]
 }
 
-# kill_reader SPANS: kills it when these are delivered and saved.
+# kill_reader SPANS: kills the reader when SPANS spans are delivered, and its account is saved.
 kill_reader() {
     wait_for 20 live "the spans before the kill" delivered "$1" || exit 1
-    for _ in 1 2; do # what is written first may have been begun before
+    for _ in 1 2; do # the first account may have been made before the spans were delivered
         touch "$place/since"
-        wait_for 20 live "what it has noted" is_saved || exit 1
+        wait_for 20 live "the reader's account" is_saved || exit 1
     done
     kill -KILL "$(pgrep -x blkin-reader -P "${private_pid[live]}")" || fail "no reader"
 }

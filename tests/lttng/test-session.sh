@@ -15,7 +15,7 @@ says() {
     [[ $(<"$WORK/answer") == "$1"* ]] || fail "expected \"$1\", got: $(<"$WORK/answer")"
 }
 
-# The state of the session itself: its parts have the same element, followed by others.
+# The state of the session itself. Channels have the element <enabled>, too, but before other elements.
 readonly active='<enabled>true</enabled><snapshot_mode>' inactive='<enabled>false</enabled><snapshot_mode>'
 
 # has NAME TEXT...: checks that the session has the text in LTTng's XML.
@@ -55,7 +55,7 @@ says adopted
 session look l
 says "active, 0 discarded, 0 lost"
 
-# inactive: it is started again; half made, as by a killed service: it is completed
+# an inactive session is started again; a session that a killed service has made in part is completed
 session stop l || fail "stop"
 has l "$inactive"
 session live l "$url"

@@ -60,6 +60,14 @@ def make_classes():
 CLASSES = make_classes()
 
 
+def field(number, data):
+    """Returns a field of a message as bytes."""
+    length, head = len(data), bytes([number << 3 | 2])
+    while length >= 128:
+        head, length = head + bytes([length % 128 + 128]), length // 128
+    return head + bytes([length]) + data
+
+
 def request(body):
     """Returns the request of these bytes; raises an error for invalid bytes or texts."""
     return CLASSES["ExportTraceServiceRequest"].FromString(bytes(body))

@@ -19,18 +19,13 @@ import urllib.request
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel", SRC + "/tests/plugin"]
 import otlp  # noqa: E402
-from common import PATIENCE, free_port, otelcol_config, wait_until  # noqa: E402
+from common import PATIENCE, expect, free_port, otelcol_config, wait_until  # noqa: E402
 
 DRIVER = BUILD + "/tests/plugin/exporter-driver"
 
 _spec = importlib.util.spec_from_file_location("encoder", SRC + "/tests/plugin/test-otlp.py")
 encoder = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(encoder)
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
 
 
 class Otelcol:

@@ -1,4 +1,4 @@
-# The shared parts of the tests of the spans of SDKs: the agent, and requests.
+# The shared parts of the tests of SDKs' spans: the agent, and requests.
 # SPDX-License-Identifier: BSD-2-Clause
 import contextlib
 import gzip
@@ -13,20 +13,15 @@ import time
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
 import otlp  # noqa: E402
-from common import ENVIRONMENT, LIMIT_S, ask, cpu_s, free_port, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, ask, cpu_s, expect, free_port, wait_until  # noqa: E402
 
 PROTOBUF = "application/x-protobuf"
 # AddressSanitizer keeps freed memory for a while, and has a map of all memory
 SANITIZER_MB = 150 if "ASAN_OPTIONS" in os.environ else 0
 
 
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
 class Agent:
-    """`blkin agent`; its configuration is that of the environment, and of the file `config`."""
+    """`blkin agent`, with a configuration from the environment and from the file `config`."""
 
     def __init__(self, endpoint="http://127.0.0.1:1", rules="", **more):
         """more: keys of its configuration, as in the environment."""
@@ -57,7 +52,7 @@ class Agent:
         return ask(self.folder.name + "/run/agent.sock")
 
     def reload(self, text):
-        """Gives it this file as its configuration."""
+        """Makes the text the agent's configuration."""
         with open(self.config, "w", encoding="ascii") as file:
             file.write(text)
         subprocess.run([BUILD + "/bin/blkin", "reload", "agent"], env=self.environment, check=True)

@@ -26,7 +26,7 @@ def collected(collector):
 
 
 def without_rule(one):
-    """Takes the agent's own tag, which is the last, off the span."""
+    """Returns the span without its last tag, which must be the agent's own. If not, returns that tag."""
     tag = one.attributes.pop()
     return one if tag.key == "blkin.kept" else tag
 
@@ -34,7 +34,8 @@ def without_rule(one):
 def rich_span(trace, number):
     """Makes a span with all possible fields."""
     one = span(trace, number, parent=number + 1, name="wr\u00efte", ms=51, text="\u20ac", truth=False, double=-0.5,
-               amount=-3, **{"peer.service": "disk", "blkin.debug": "yes", "otel.status_code": "OK", "error": False})
+               amount=-3, **{"peer.service": "disk", "blkin.debug": "yes", "otel.status_code": "OK"})
+    one.attributes.append(attribute("error", False))
     one.attributes.add(key="list").value.array_value.values.extend(
         [attribute("", 1).value, attribute("", "two").value, attribute("", 3.0).value])
     one.attributes.add(key="bytes").value.bytes_value = b"\x00\xff"
@@ -95,8 +96,8 @@ class AsItCame(unittest.TestCase):
             wait_until(lambda: len(got()) == len(expected), got)
             self.assertEqual(got(), expected)
 
-    def test_what_is_not_known_here(self):
-        """Fields of a later version of OTLP are sent, too."""
+    def test_unknown_fields(self):
+        """Fields of a later version of OTLP, which the agent does not know, are sent, too."""
         later = span(1, 1, ms=51).SerializeToString() + b"\xa2\x1f\x03abc"
         body = otlp.CLASSES["ExportTraceServiceRequest"]()
         body.resource_spans.add().scope_spans.add().spans.add().MergeFromString(later)
@@ -120,11 +121,8 @@ class AsItCame(unittest.TestCase):
                with_field(15, b"\x1a\x02\xc3\x28"),                             # a trace state that is not UTF-8
                with_field(17, b"\x32\x01a"),                                   # a text in place of the kind
                with_field(16, b"\x5a\x03\x12\x05a")]                            # an event that ends too early
-        scope = b"".join(b"\x12" + bytes([len(one)]) + one for one in [good.SerializeToString(), *bad])
-        self.assertLess(max(map(len, bad)), 128)
-        length = bytes([len(scope) % 128 + 128, len(scope) // 128])
-        group = b"\x12" + length + scope
-        body = b"\x0a" + bytes([len(group) % 128 + 128, len(group) // 128]) + group
+        scope = b"".join(otlp.field(2, one) for one in [good.SerializeToString(), *bad])
+        body = otlp.field(1, otlp.field(2, scope))
         with Collector() as collector, self.agent(collector) as agent:
             status, _, message = post(agent.connect(), body)
             self.assertEqual((status, message.ByteSize()), (200, 0))
@@ -153,6 +151,70 @@ class AsItCame(unittest.TestCase):
                              ("h", "tests", "disk is full"))
             self.assertNotIn("", tags)
             self.assertEqual(tags["otlp.link.0"], '000102030405060708090a0b0c0d0e0f|0001020304050607|k=v|{"b":1.5}|0')
+
+    def as_zipkin(self, cases):
+        """Sends spans (kind, attributes, status), and returns each as the agent sends it to Zipkin."""
+        body = otlp.CLASSES["ExportTraceServiceRequest"]()
+        group = body.resource_spans.add()
+        group.resource.attributes.extend([attribute("service.name", "shop"), attribute("host.name", "web-1")])
+        scope = group.scope_spans.add()
+        scope.scope.name, scope.scope.version = "lib", "1.2"
+        for number, (kind, attributes, status) in enumerate(cases, 1):
+            scope.spans.append(span(number, number, kind=kind, ms=51))
+            scope.spans[-1].attributes.extend(attribute(key, value) for key, value in attributes.items())
+            scope.spans[-1].status.CopyFrom(otlp.CLASSES["Status"](**status))
+            counts = {"dropped_attributes_count": 2, "dropped_events_count": 3, "dropped_links_count": 4}
+            scope.spans[-1].MergeFrom(otlp.CLASSES["Span"](**counts))
+        with Collector() as collector, self.agent(collector, "/api/v2/spans") as agent:
+            self.assertEqual(post(agent.connect(), body.SerializeToString())[0], 200)
+
+            def got():
+                return {int(one["id"], 16): one for request in collector.requests for one in request.spans
+                        if one["name"] != "incomplete"}
+
+            wait_until(lambda: len(got()) == len(cases), got)
+            return [one for _, one in sorted(got().items())]
+
+    def test_zipkin_tags(self):
+        """OpenTelemetry's mapping: keys stay unchanged, and the status is two tags. The tag "error" is the status's: an
+        attribute of that name gets another name."""
+        ok, bare, lost = {"code": 1}, {"code": 2}, {"code": 2, "message": "lost"}
+        failed = {"error": "true", "k8s.pod.name": "p"}
+        cases = [(({}, {}), {}),
+                 (({"error": False, "a": "b"}, ok), {"otel.status_code": "OK", "a": "b"}),
+                 ((failed, lost), {**failed, "error": "lost", "otel.status_code": "ERROR"}),
+                 (({"error": "own"}, lost), {"error": "lost", "otel.status_code": "ERROR", "error#2": "own"}),
+                 (({"error": "own"}, bare), {"error": "own", "otel.status_code": "ERROR"}),
+                 (({"error": "own"}, ok), {"otel.status_code": "OK", "error#2": "own"}),
+                 ((failed, ok), {"otel.status_code": "OK", "error#2": "true", "k8s.pod.name": "p"}),
+                 (({"error": "own"}, {}), {"error": "own"}),
+                 (({}, bare), {"error": "", "otel.status_code": "ERROR"})]
+        of_all = {"otel.dropped_attributes_count": "2", "otel.dropped_events_count": "3", "otel.dropped_links_count": "4",
+                  "otel.scope.name": "lib", "otel.library.name": "lib", "otel.scope.version": "1.2",
+                  "otel.library.version": "1.2", "host.name": "web-1"}
+        for (sent, tags), one in zip(cases, self.as_zipkin([(1, *sent) for sent, _ in cases]), strict=True):
+            del one["tags"]["blkin.kept"]
+            self.assertEqual(one["tags"], {**tags, **of_all}, sent)
+
+    def test_zipkin_remote_endpoint(self):
+        """Of the attributes about a peer, those of the highest rank count, in any order of the attributes."""
+        peers = [("peer.service", "p"), ("server.address", "s"), ("net.peer.name", "n"), ("network.peer.address", "10.0.0.4"),
+                 ("server.socket.domain", "d"), ("server.socket.address", "10.0.0.6"), ("net.sock.peer.name", "k"),
+                 ("net.sock.peer.addr", "10.0.0.8"), ("peer.hostname", "h"), ("peer.address", "10.0.0.10"), ("db.name", "b")]
+        remotes = [("p", "10.0.0.4"), ("s", "10.0.0.4"), ("n", "10.0.0.4"), (None, "10.0.0.4"), ("d", "10.0.0.6"),
+                   (None, "10.0.0.6"), ("k", "10.0.0.8"), (None, "10.0.0.8"), ("h", "10.0.0.10"), (None, "10.0.0.10"), ("b", None)]
+        server, client = 2, 3
+        us = {"server.address": "us", "server.port": 443, "network.peer.address": "10.0.0.4", "network.peer.port": 40000}
+        cases = [*(((client, dict(peers[i:])), (*remote, None)) for i, remote in enumerate(remotes)),
+                 ((client, {}), (None, None, None)),
+                 ((server, us), (None, "10.0.0.4", 40000)),  # the server's own address
+                 ((client, us), ("us", "10.0.0.4", 40000)),
+                 ((client, {"server.address": "db", "server.port": 5432}), ("db", None, 5432)),
+                 ((client, {"network.peer.address": "/run/db"}), ("/run/db", None, None))]
+        cases += [((kind, dict(reversed(sent.items()))), remote) for (kind, sent), remote in cases]
+        for (sent, remote), one in zip(cases, self.as_zipkin([(*sent, {}) for sent, _ in cases]), strict=True):
+            found = one.get("remoteEndpoint", {})
+            self.assertEqual((found.get("serviceName"), found.get("ipv4"), found.get("port")), remote, sent)
 
     def test_values_in_zipkin(self):
         """JSON at all depths, shortest numbers, and bytes in OpenTelemetry's form."""

@@ -19,11 +19,7 @@ sys.path.insert(0, os.environ["SRC"] + "/tests/otlp")
 from parts import Agent, LocalConnection, attribute, otlp, post, request, span, wait_until  # noqa: E402
 
 
-def field(number, data):
-    length, head = len(data), bytes([number << 3 | 2])
-    while length >= 128:
-        head, length = head + bytes([length % 128 + 128]), length // 128
-    return head + bytes([length]) + data
+field = otlp.field
 
 
 class Receive(unittest.TestCase):
@@ -179,7 +175,7 @@ class Receive(unittest.TestCase):
                 self.assertEqual(post(connection, request([span(1, number + 1)]))[0], 200)
             counts = agent.counts()
             self.assertEqual((counts["connections"], counts["hung_up"]), (276, 20))
-            # an open request keeps its connection, but for 30 s only; other connections wait or are refused
+            # a connection with an open request stays for up to 30 s; another connection is refused
             for connection in connections[-256:]:
                 self.assertEqual(post(connection, request([span(2, 1)]))[0], 200)
             held = []

@@ -108,7 +108,7 @@ TEST(the_limit)
     CHECK_TEXT(why, "*>100ms");
 }
 
-TEST(what_is_wrong_changes_nothing)
+TEST(wrong_rules_change_nothing)
 {
     json_t *json;
 

@@ -51,7 +51,7 @@ static struct text raw_of(const struct store_span *span)
                                    .kind = 2};
     char *end = put_test_span(bytes, &made);
 
-    *end++ = PB_BYTES(3); /* a trace state makes it longer */
+    *end++ = PB_BYTES(3); /* the trace state has the wanted length */
     end = pb_put_varint(end, span->length);
     memset(end, 'x', span->length);
     return (struct text){bytes + 2, (size_t)(end + span->length - bytes) - 2};
@@ -74,7 +74,7 @@ static bool add(struct sdk_store *store, struct store_span span)
     return true;
 }
 
-/* ---- and compared ---------------------------------------------------------------------------- */
+/* ---- given spans are compared with the model ------------------------------------------------- */
 
 struct store_given {
     size_t count;
@@ -186,8 +186,7 @@ TEST(too_large_is_refused)
     sdk_store_free(store);
 }
 
-/* Whichever allocation fails: the span is refused for that reason, and the store stays as it was.
- */
+/* If any allocation fails, the store refuses the span for that reason, and stays unchanged. */
 TEST(no_memory_is_refused)
 {
     struct sdk_store *store = new_store(0);
@@ -223,8 +222,7 @@ TEST(a_wrong_clock_is_no_harm)
     sdk_store_free(store);
 }
 
-/* ---- two senders ------------------------------------------------------------------------------
- */
+/* ---- two senders ----------------------------------------------------------------------------- */
 
 /* A sender of many spans overwrites its own spans. The other sender's trace stays whole: none of
  * its spans is known to be lost. */
@@ -255,7 +253,8 @@ TEST(a_flood_overwrites_its_own)
     CHECK(memory.used == 0);
 }
 
-/* A copy of a time has each span that touches it, sender by sender in the order of arrival. */
+/* The copy of a period has each span that overlaps the period, by sender in the order of arrival.
+ */
 TEST(a_time_is_copied)
 {
     struct sdk_store *stores[] = {new_store(0), sdk_store_new(&memory)};
@@ -292,7 +291,7 @@ TEST(a_time_is_copied)
         sdk_store_free(stores[k]);
 }
 
-/* A sender with most of the memory loses it to the others, in equal parts. */
+/* A sender with most of the memory loses memory to other senders, until the shares are equal. */
 TEST(each_gets_its_share)
 {
     struct sdk_store *stores[4] = {new_store(0)};

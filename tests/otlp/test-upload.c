@@ -11,7 +11,7 @@
 #define LENGTH 100000
 
 static char plain[LENGTH];
-static struct text gzip; /* all of it */
+static struct text gzip; /* the compressed `plain` */
 
 static enum upload_result add_all(struct upload *upload, struct text text, size_t piece)
 {

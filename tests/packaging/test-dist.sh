@@ -1,6 +1,6 @@
 #!/bin/bash
-# make dist: the files of the commit, and the same bytes each time. Outside a checkout it prints the reason of its
-# failure. All parts have one version.
+# make dist packs the files of the commit, with the same bytes each time. Outside a checkout, make dist prints the reason
+# of its failure. All parts have one version.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 set -u
@@ -28,7 +28,7 @@ diff <(cd "$SRC" && git ls-tree -r --name-only HEAD | sort) <(find . ! -type d -
 
 plain_make . dist >/dev/null && fail "make dist works outside a checkout"
 grep -q 'not a git checkout' "$work/said" || fail "make dist outside a checkout says: $(cat "$work/said")"
-# and ignores a checkout around it
+# make dist ignores a checkout around the unpacked archive
 commit() {
     git -c user.name=t -c user.email=t@t commit -q --allow-empty -m t
 }

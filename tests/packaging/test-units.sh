@@ -27,8 +27,8 @@ grep -q '^FileDescriptorStoreMax=' blkin-agent.service && grep -qx 'ReadWritePat
     exit 1
 }
 
-# its folder belongs to the service's user, and all other users reach it. Programs have rules from the first start on,
-# and an edited file of rules stays
+# the folder of the rings belongs to the service's user, and all users reach it. The file of rules exists before the first
+# start, and an edited file stays
 root=$TMPDIR/root
 mkdir -p "$root/etc" && echo 'root:x:0:0::/:/bin/sh
 blkin:x:990:991::/:/bin/sh' >"$root/etc/passwd" && echo 'root:x:0:

@@ -46,7 +46,7 @@ def file_endpoint():
 
 @scenario
 def slow_collector():
-    """File, page and progress line follow a run, and show waiting spans."""
+    """The statistics file, the page and the progress line show the spans that wait during a run."""
     stats_file = FOLDER + "/slow.stats"
     with Held(stats_file=stats_file, stats_period_ms=50, batch_spans=100) as held:
         def is_all(counters):
@@ -122,7 +122,7 @@ def spooled():
     os.unlink(stats_file)
 
 
-# ---- what goes wrong ------------------------------------------------------------------------------------
+# ---- clients of the page --------------------------------------------------------------------------------
 
 
 @scenario
@@ -146,7 +146,7 @@ def requests_of_all_kinds():
         expect(status == 200 and int(headers["content-length"]) > 1000 and body == b"", headers)
         headers = split_answer(ask(held.port, b"PUT /metrics HTTP/1.1\r\n" + host + b"\r\n"))[1]
         expect(headers["allow"] == "get, head", headers)
-        for _ in range(50):  # clients that connect and leave, in good order or not
+        for _ in range(50):  # clients that close the connection before the answer, one of two with RST
             with socket.create_connection(("127.0.0.1", held.port)) as sock:
                 sock.sendall(page)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -157,8 +157,8 @@ def requests_of_all_kinds():
 
 
 @scenario
-def signals_are_not_its_own():
-    """SIGINT must reach the thread that reads the trace."""
+def account_blocks_signals():
+    """The account's thread blocks signals, so that SIGINT reaches the thread that reads the trace."""
     with Held() as held:
         tasks = "/proc/%d/task/" % held.sink.process.pid
 
@@ -188,8 +188,8 @@ def idle_clients():
                 scrape(held.port)
                 return any(is_open(sock) for sock in idle)
 
-        # on a busy machine, the time of all of them may be over by then
-        expect(any(is_one_left() for _ in range(5)), "the scrape was answered when all of them were put out")
+        # on a busy machine, the server may have closed all connections before its answer
+        expect(any(is_one_left() for _ in range(5)), "the scrape was answered after all idle clients were disconnected")
         held.finish()
 
 
@@ -219,7 +219,7 @@ def slow_clients():
         written = held.sink.load_stats()["written"]
         scrapes = 0
         while not silent_ends:
-            expect(time.monotonic() < begin + LIMIT, "the silent one is never put out")
+            expect(time.monotonic() < begin + LIMIT, "the silent client is never disconnected")
             try:
                 dripping.sendall(b"G")
             except OSError:
@@ -231,10 +231,10 @@ def slow_clients():
                 silent_ends = time.monotonic() - begin
             except TimeoutError:
                 pass
-        expect(CLIENT_TIME - 0.5 < silent_ends, "put out after %.1f s" % silent_ends)
+        expect(CLIENT_TIME - 0.5 < silent_ends, "disconnected after %.1f s" % silent_ends)
         expect(scrapes > 2, "only %d scrapes" % scrapes)
         expect(held.sink.load_stats()["written"] > written, "the file was not written meanwhile")
-        # more clients than the server has room for: the next one waits for a free connection, but not for ever
+        # more clients than the server has room for: the scrape waits until the server closes a connection
         crowd = [connect() for _ in range(12)]
         scrape(held.port)
         held.finish()
@@ -244,7 +244,7 @@ def slow_clients():
 
 @scenario
 def slow_clients_at_the_end():
-    """The end does not wait for them."""
+    """The end of the run does not wait for slow clients."""
     def end_s():
         with Held() as held, contextlib.ExitStack() as crowd:
             for _ in range(12):
@@ -256,7 +256,7 @@ def slow_clients_at_the_end():
             held.finish()
             return time.monotonic() - begin
 
-    # a busy machine may need as much for something else, but not each time
+    # a busy machine may delay an end as much, but not each of six
     took = []
     while not took or (min(took) >= 0.9 * CLIENT_TIME and len(took) < 6):
         took.append(end_s())

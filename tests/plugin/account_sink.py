@@ -26,12 +26,12 @@ SPAN_PARTS = ("accepted", "refused", "invalid", "too_large", "undelivered", "dro
               "spooled", "waiting")
 SPOOL_PARTS = ("delivered", "refused", "invalid", "too_large", "undelivered", "dropped", "expired",
                "corrupt", "waiting")
-EVENTS = []  # their number in the trace, once it is known
+EVENTS = []  # one element, once it is known: the number of events in the trace
 NUMBERS = itertools.count()  # of the sinks
 
 
-def add_up(counters):
-    """Checks all sums exactly."""
+def check_sums(counters):
+    """Checks all sums exactly. Returns the counters."""
     expect(counters["events"] == sum(counters["events_" + part] for part in EVENT_PARTS),
            "events do not add up: %s" % counters)
     expect(counters["spans_finished"] == sum(counters["spans_" + part] for part in SPAN_PARTS),
@@ -45,7 +45,7 @@ def add_up(counters):
 
 
 class Sink:
-    """babeltrace2, which converts the trace; ends with the with statement."""
+    """A run of babeltrace2 that converts the trace. It ends with the with statement."""
 
     def __init__(self, endpoint, sigint=signal.SIG_DFL, **params):
         params = {"endpoint": endpoint, **params}
@@ -94,12 +94,12 @@ class Sink:
         for key in ("started", "written", "events_as_of"):
             expect(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", stats[key]), stats)
         expect(stats["started"] <= stats["events_as_of"] <= stats["written"], stats)
-        add_up(stats["counters"])
+        check_sums(stats["counters"])
         return stats
 
 
 class DelayedCollector(Collector):
-    """Takes no request until it is opened: spans wait."""
+    """Answers no request until `released` is set: spans wait."""
 
     def __init__(self):
         self.released = threading.Event()
@@ -116,7 +116,7 @@ class DelayedCollector(Collector):
 
 
 class Held:
-    """A run that has read the trace and waits for its collector, with the page of its account."""
+    """A run whose collector is delayed, with the page of the run's account."""
 
     def __init__(self, **params):
         self.collector = DelayedCollector()
@@ -146,7 +146,7 @@ class Held:
 
 
 def ask(port, request, limit=LIMIT):
-    """Returns the whole answer to these bytes."""
+    """Sends the bytes of a request. Returns the whole answer."""
     with socket.create_connection(("127.0.0.1", port), timeout=limit) as sock:
         sock.sendall(request)
         answer = b""
@@ -206,7 +206,7 @@ def scrape(port):
                 for name, (_, value) in metrics.items() if not name.endswith("_seconds")}
     counters["rising"] = {name: value for name, (kind, value) in metrics.items()
                           if kind == "counter"}
-    return add_up(counters)
+    return check_sums(counters)
 
 
 def check_rising(before, now):

@@ -65,7 +65,7 @@ class Characters:
 
 
 class Sequence:
-    """A text with its length before it, in a member of its own."""
+    """A text. Another member, before the text, has its length."""
 
     def tsdl(self, name):
         return (f"integer {{ size = 16; align = 8; signed = 0; base = 10; }} _{name}_length; "
@@ -219,7 +219,7 @@ class Stream:
         self.sequence = 0
 
     def unknown_event(self, time):
-        """Ends the last packet with an event of no class, at which the reader fails."""
+        """Ends the last packet with an event whose class is not described. The reader fails there."""
         event = struct.pack(self.trace.order + "HIQ", 65535, 1 << 20, time)
         packet = self.packets[-1]
         sizes = struct.pack(self.trace.order + "QQ", *[(len(packet) + len(event)) * 8] * 2)

@@ -1,5 +1,5 @@
-# Drives the sender, and checks its account: the accepted spans are those that the collector has taken, and the sum is
-# complete.
+# Drives the exporter, and checks its account: the accepted spans are those that the collector has taken, and the
+# outcomes add up.
 # SPDX-License-Identifier: BSD-2-Clause
 import json
 import os
@@ -17,8 +17,8 @@ OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropp
 FORMAT = []  # arguments of the driver; test-otlp-http.py sets other ones
 
 
-# Only these steps wait for an open batch that no flush sends.
-WAITING = "wait:", "add-until:", "requests:", "settled:", "told"
+# These steps may wait for spans of a batch that is not full, and that only the batch time-out sends.
+WAITING = "wait:", "add-until:", "requests:", "settled:", "reported"
 
 
 class Run:
@@ -26,7 +26,7 @@ class Run:
 
     def __init__(self, target, *steps, when=(), env=None, **options):
         """target: a collector or a URL. when: (words, function): the function is called when the driver first prints the
-        words. The batch time-out is long, so that a busy machine does not divide a batch. Steps of WAITING need the usual one."""
+        words. Without steps of WAITING, the batch time-out is long, so that a busy machine does not divide a batch."""
         if not any(step.startswith(WAITING) for step in steps):
             options.setdefault("batch_timeout_ms", 60000)
         args = [DRIVER, "endpoint=" + (target if isinstance(target, str) else target.url), *FORMAT,
@@ -84,7 +84,7 @@ def settles(*target_and_steps, says=(), says_once=None, within_s=None, **options
     counts(run, **expected)
     expect(has_failed in (None, run.failed), run.explain())
     for words in says:
-        expect(words in run.messages, "it does not say \"%s\": %s" % (words, run.explain()))
+        expect(words in run.messages, "no message has \"%s\": %s" % (words, run.explain()))
     expect(says_once is None or run.messages.count(says_once) == 1, "said not once: " + run.explain())
     expect(within_s is None or run.seconds < within_s * PATIENCE, "took %.1f s" % run.seconds)
     return run
@@ -107,12 +107,12 @@ def case(collector_options, steps, requests_seen=None, **options):
 
 
 def delivers(collector, spans=100, once=True, **options):
-    """Checks that all spans arrive. once: and none arrives twice."""
+    """Checks that all spans arrive. once: no span arrives twice."""
     run = drive(collector, "add:%d" % spans, "flush", "close", **options)
     counts(run, accepted=spans)
     expect(set(collector.accepted) == set(range(1, spans + 1)), "some are missing")
     if once:
-        expect(len(collector.accepted) == spans, "some came twice")
+        expect(len(collector.accepted) == spans, "some arrived twice")
     return run
 
 
@@ -121,8 +121,8 @@ def refuses_to_start(target, *said, within_s=None, **options):
     run = drive(target, "add:1", "flush", "close", **{"request_timeout_ms": 20000, **options})
     expect(run.status == 1, "it has started: " + run.explain())
     for words in said:
-        expect(words in run.messages, "it does not say \"%s\": %s" % (words, run.explain()))
-    expect(within_s is None or run.seconds < within_s * PATIENCE, "it took %.1f s" % run.seconds)
+        expect(words in run.messages, "no message has \"%s\": %s" % (words, run.explain()))
+    expect(within_s is None or run.seconds < within_s * PATIENCE, "took %.1f s" % run.seconds)
     return run
 
 
@@ -135,7 +135,7 @@ def compresses(coding, times):
 
 
 def is_not_understood(coding, good, **options):
-    """From then on bodies are sent without compression."""
+    """The collector refuses a compressed body. From then on the exporter sends bodies without compression."""
     def respond(connection):
         request = read(connection)
         if "content-encoding" in request.headers:
@@ -192,8 +192,8 @@ class Fifo:
         self.path = self.folder.name + "/fifo"
         os.mkfifo(self.path)
         self.url = "file:" + self.path
-        self.reads = reads  # bytes, then it closes; None: all
-        self.waits_for = waits_for  # an event, before it reads
+        self.reads = reads  # the reader closes the FIFO after so many bytes; None: it reads all
+        self.waits_for = waits_for  # the reader waits for this event first
         self.data = b""
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()

@@ -7,28 +7,31 @@
  *
  *     interrupted=yes    interrupts before the start
  *     bad=N,N,...        these spans have the name "bad"
- *     big=N:BYTES        this span has one tag of BYTES or more bytes
- *     per-trace=N        every N spans are a trace
- *     noise=BYTES        each span has a tag of BYTES random digits
- *     services=N         the spans have N services, at most 4, in turns that look random
+ *     big=N:BYTES        span N has a tag whose value has BYTES bytes
+ *     per-trace=N        each trace has N spans
+ *     noise=BYTES        each span has a tag of about BYTES random digits
+ *     services=N         a hash of its number gives each span one of N services, at most 4
  *
  * Span number N, from 0, has the id N + 1. Steps:
  *
  *     add:N              adds spans
  *     add-until:OUTCOME:N   adds spans until N have this outcome
  *     live               the trace is live from now on
- *     wait:OUTCOME:N     waits until N spans have this outcome; "spool-OUTCOME": of the spool
+ *     wait:OUTCOME:N     waits until N spans have this outcome
+ *     wait:spool-OUTCOME:N  waits until N spans of the spool have this outcome
  *     requests:N         waits until N requests were begun
  *     settled:N          waits until all spans below N are settled
- *     told               waits for a message to the operator
+ *     reported           waits for a message to the operator
  *     sleep:MS, interrupt, flush, close
- *     say:TEXT           writes to stderr
- *     number:N           number of the first span, in place of 0
- *     pace:US            pauses after each span
+ *     say:TEXT           writes TEXT to stderr
+ *     number:N           the first span has the number N, not 0
+ *     pace:US            from now on pauses after each span of add:N
  *     settled            from now on prints "settled N": all spans below N are settled
  *     pause              waits for a line on stdin
  *
- * Messages for the operator go to stderr. Status 1: the exporter did not start.
+ * Messages for the operator go to stderr. Status 1: the exporter did not start, or the spool is not
+ * on disk. Status 2: an argument is wrong, or a wait took too long. Status 3: the counts do not add
+ * up.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -49,7 +52,7 @@ static struct params params;
 static void set_defaults(void)
 {
     params_begin(&params);
-    /* much longer than any busy machine delays an answer */
+    /* much longer than a busy machine delays an answer */
     params.exporter.transport.request_timeout_ms = 20000;
     params.exporter.batch_timeout_ms = 50;
     params.exporter.retry_timeout_ms = 60000;
@@ -66,8 +69,8 @@ static int64_t noise;
 static int64_t services = 1;
 static bool says_settled;
 static bool is_interrupted;
-static atomic_bool has_told;
-static int64_t slowest_add_ms[2], slowest_counts_ms[2]; /* and the second slowest */
+static atomic_bool has_reported;
+static int64_t slowest_add_ms[2], slowest_counts_ms[2]; /* the slowest and the second slowest */
 
 static const char *const outcomes[OUTCOMES] = {
     [OUTCOME_ACCEPTED] = "accepted",       [OUTCOME_REFUSED] = "refused",
@@ -94,7 +97,7 @@ static void report(void *context, const char *message)
 {
     (void)context;
     fprintf(stderr, "%s\n", message);
-    atomic_store(&has_told, true);
+    atomic_store(&has_reported, true);
 }
 
 static void check_spool(const struct exporter_counts *counts)
@@ -146,7 +149,7 @@ static bool is_listed(const char *list, uint64_t number, unsigned long *value)
     return false;
 }
 
-/* Prints the settled spans, for a test that kills this process. */
+/* Prints how many spans are settled, if the number has grown: a test then kills this process. */
 static void say_settled(void)
 {
     static uint64_t said;
@@ -155,7 +158,7 @@ static void say_settled(void)
     if (so_far == said)
         return;
     if (so_far > added)
-        fail("settled", "more than there are");
+        fail("settled", "more spans than were added");
     said = so_far;
     printf("settled %" PRIu64 "\n", first_number + so_far);
     fflush(stdout);
@@ -173,8 +176,8 @@ static void add_noise(struct span *span)
     (void)span_add(span, SPAN_TAG_TEXT, text_of("noise"), (struct text){text, length}, 0);
 }
 
-/* How long a call waits for other threads. The time in which a busy machine does not run this
- * thread is no such wait. */
+/* The begin of a call that may wait for other threads. A call without a voluntary context switch
+ * did not wait: a busy machine did not run this thread. */
 struct driver_lap {
     int64_t start_ms;
     long waits;
@@ -248,7 +251,7 @@ static void wait_more(int64_t *end_ms, const char *what)
         fail("waited too long for", what);
 }
 
-/* Waits for outcomes, doing more meanwhile. */
+/* Waits for OUTCOME:N, and calls more() until then. */
 static void wait_for(const char *what, void (*more)(void))
 {
     const bool is_of_spool = strncmp(what, "spool-", 6) == 0;
@@ -319,10 +322,10 @@ static void take_step(const char *step)
     } else if (strncmp(step, "settled:", 8) == 0) {
         while (exporter_settled(exporter) < (uint64_t)integer_of(step))
             wait_more(&end_ms, step);
-    } else if (strcmp(step, "told") == 0) {
-        while (!atomic_load(&has_told))
+    } else if (strcmp(step, "reported") == 0) {
+        while (!atomic_load(&has_reported))
             wait_more(&end_ms, step);
-    } else if (strncmp(step, "sleep:", 6) == 0) { /* such tests give a reason */
+    } else if (strncmp(step, "sleep:", 6) == 0) { /* the test gives the reason */
         pause_us(integer_of(step) * 1000);
     } else if (strcmp(step, "interrupt") == 0) {
         is_interrupted = true;
@@ -405,12 +408,13 @@ static void print(void)
     printf("{\"spans\": %" PRIu64, counts.spans);
     for (int i = 0; i < OUTCOMES; i++)
         printf(", \"%s\": %" PRIu64, outcomes[i], counts.outcome[i]);
-    printf(", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"unsure\": %" PRIu64
-           ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64
-           ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 ", \"slowest_counts_ms\": %" PRId64,
-           counts.waiting, counts.cut, counts.unsure, counts.requests, counts.retries,
-           exporter_has_failed(exporter, &error) ? "true" : "false", slowest_add_ms[1],
-           slowest_counts_ms[1]); /* the machine may have stopped the program once */
+    printf(
+        ", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"unsure\": %" PRIu64
+        ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64
+        ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 ", \"slowest_counts_ms\": %" PRId64,
+        counts.waiting, counts.cut, counts.unsure, counts.requests, counts.retries,
+        exporter_has_failed(exporter, &error) ? "true" : "false", slowest_add_ms[1],
+        slowest_counts_ms[1]); /* not the slowest: the machine may have stopped the program once */
     print_spool(&counts.spool);
     printf("}\n");
 }

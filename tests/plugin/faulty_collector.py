@@ -1,9 +1,9 @@
 """A collector, of Zipkin JSON or of OTLP, that misbehaves on purpose, and stores received spans.
 
 A Collector serves on a loopback port of its own. Its script is a list of faults, one for each request that has spans,
-in order; after the last fault it behaves. A fault is called with the connection, before the request is read, and
-returns whether the connection may be used again. A sender's probe is an empty batch, which is answered as a collector
-should, unless `probe` has another answer.
+in order. After the last fault the collector has no faults, or the default one. A fault is called with the connection,
+before the request is read. It returns whether the connection may be used again. A sender's probe is an empty batch. The
+collector accepts probes, unless `probe` has another answer.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -107,7 +107,7 @@ class Connection:
         return False
 
     def answer(self, status, headers=(), body=b"", request=None):
-        """Sends a whole answer; a good one takes the request's spans."""
+        """Sends a whole answer. If the status is good, the collector takes the spans of the request."""
         if request and 200 <= status < 300:
             self.collector.take(request)
         text = "HTTP/1.1 %d x\r\n" % status
@@ -128,7 +128,7 @@ class Collector:
         self.probe = probe
         self.default = default
         self.tls = tls
-        self.connect = connect or {}  # number of the connection, from 1 -> a fault at its begin
+        self.connect = connect or {}  # {number of a connection, from 1: the fault at its begin}
         self.lock = threading.Lock()
         self.accepted = []  # ids, in order, with repetitions
         self.requests = []  # requests that had spans and were read
@@ -226,12 +226,12 @@ class Collector:
 
     @staticmethod
     def is_probe(head):
-        """Returns whether the batch is empty: "[]", or nothing; 22 and 20 bytes by zlib, 25 and 23 by libdeflate, 9
-        by zstd. No other batch is that short."""
+        """Returns whether the batch is empty: 2 bytes of JSON, or 0 of OTLP. Compressed by zlib these are 22 and 20
+        bytes, by libdeflate 25 and 23, by zstd 9. No other batch is that short."""
         return any(b"content-length: %d\r\n" % length in head for length in (0, 2, 9, 20, 22, 23, 25))
 
 
-# ---- faults: each, without its first argument, returns a function of the connection ------------------
+# ---- faults: a call with the arguments after `connection` returns a function of the connection -------
 
 
 def fault(function):
@@ -323,7 +323,7 @@ def reset_after_request(connection):
 
 @fault
 def take_and_reset(connection):
-    """Takes the spans and resets, so that the sender cannot know."""
+    """Takes the spans and resets, so that the sender does not know whether they arrived."""
     take(connection)
     return connection.reset()
 

@@ -84,7 +84,7 @@ static inline struct join_counts end(struct stage *join)
     return counts;
 }
 
-/* Gives a span at now_ms; give(): at the time of its end. */
+/* Gives a span at now_ms. give() gives a span at the time of its end. */
 static inline void give_at(struct stage *join, int64_t now_ms, struct made made)
 {
     struct span span;

@@ -19,8 +19,8 @@ struct made {
     uint64_t key; /* 0: none */
     enum span_kind kind;
     struct {
-        uint64_t place; /* 0: none */
-        int64_t request, response;
+        uint64_t network;          /* 0: none */
+        int64_t request, response; /* bytes */
     } proof;
 };
 
@@ -40,10 +40,10 @@ static inline bool make_span(struct span *span, const struct made *made)
         .start_ns = made->start_ms * MS,
         .end_ns = made->end_ms * MS,
     };
-    (void)snprintf(key, sizeof(key), "%016" PRIx64 "%016" PRIx64, made->key, made->proof.place);
+    (void)snprintf(key, sizeof(key), "%016" PRIx64 "%016" PRIx64, made->key, made->proof.network);
     return span_set_name(span, text_of("n")) &&
            (!made->key || (span_add(span, SPAN_TAG_TEXT, text_of(JOIN_TAG),
-                                    (struct text){key, made->proof.place ? 32 : 16}, 0) &&
+                                    (struct text){key, made->proof.network ? 32 : 16}, 0) &&
                            span_add(span, SPAN_TAG_INTEGER, text_of("request.bytes"),
                                     (struct text){NULL, 0}, made->proof.request) &&
                            span_add(span, SPAN_TAG_INTEGER, text_of("response.bytes"),

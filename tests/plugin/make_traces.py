@@ -146,8 +146,8 @@ def packed_other_types():
     more = thread.begin(11 * S, 5, name="more")
     more[2].update(port=1, span_id=6, ip="10.9.9.9")
     return one_stream(trace, [thread.span(10 * S, 2, name="reversed", high=1, trace_id=2**63, log=tag("k", "v")),
-                           thread.span(10 * S, 3, name="all flags", flags=-1),
-                           thread.span(10 * S, 4, name="negative duration", duration=-1), more])
+                              thread.span(10 * S, 3, name="all flags", flags=-1),
+                              thread.span(10 * S, 4, name="negative duration", duration=-1), more])
 
 
 def steps():
@@ -273,8 +273,8 @@ def contexts_odd():
 
 
 def discarded():
-    """LTTng lost 2, then 5 events, then two packets. Of the loss up to the end of the first packet
-    babeltrace2 does not report the size: it counts as one event. Since 2.1 it reports no such loss at all."""
+    """LTTng lost 2, then 5 events, then two packets. babeltrace2 does not report the size of the loss before the end of
+    the first packet: the loss counts as one event. Since version 2.1 babeltrace2 does not report the loss at all."""
     trace = blkin_trace()
     thread = Thread(2)
     stream = trace.stream()
@@ -317,7 +317,7 @@ def foreign():
 
 
 def unreadable():
-    """Our names, but with a missing field or one of another type; one good event at the end."""
+    """Events with our names, but with a missing field or a field of another type; among them a good event."""
     packed_end = detail_head(2, 1, 3, 10 * S)
     broken = {
         "zipkin:timestamp": ({**zipkin_common(), "event": U64}, zipkin(2, "osd", event=1)),
@@ -340,8 +340,8 @@ def unreadable():
     trace.event_class("blkin:span", BLKIN["blkin:span"])
     thread = Thread(2)
     return one_stream(trace, [(10 * S, name, values) for name, (_, values) in broken.items()] +
-                          [thread.span(10 * S, 2)] +
-                          [(11 * S, name, values) for name, (_, values) in broken.items()])
+                      [thread.span(10 * S, 2)] +
+                      [(11 * S, name, values) for name, (_, values) in broken.items()])
 
 
 def other_types():
@@ -410,7 +410,7 @@ def clock_ticks():
 
 
 def clock_before_epoch():
-    """Before 1970: Zipkin has no such times, so that span has none; the next one has one."""
+    """A span before 1970 is sent without a time, because Zipkin has no such times. The next span has a time."""
     trace = Trace(offset_s=-20)
     add_zipkin(trace)
     return one_stream(trace, [
@@ -420,7 +420,7 @@ def clock_before_epoch():
 
 
 def clock_none():
-    """Without a clock no event has a time, and none can be read."""
+    """Without a clock no event has a time, and the sink can read no event."""
     trace = blkin_trace(has_clock=False)
     return one_stream(trace, [Thread(2).span(10 * S, 2)])
 

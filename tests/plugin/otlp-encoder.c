@@ -1,18 +1,19 @@
 /*
  * The OTLP encoder for test-otlp.py. The program reads spans as lines on the standard input, and
- * prints requests as hexadecimal digits, a line for each "frame". Texts are hexadecimal digits too,
- * "-" is the empty one.
+ * prints a request for each "frame", as a line of hexadecimal digits. Texts in the input are
+ * hexadecimal digits, too; "-" is the empty text.
  *
- *     endpoint SERVICE IPV4 IPV6 PORT    the next one, from number 0
+ *     endpoint SERVICE IPV4 IPV6 PORT    makes an endpoint; the first one has the number 0
  *     span HIGH TRACE ID PARENT KIND FLAGS START END ENDPOINT REMOTE NAME
- *             ids and times as numbers; FLAGS: 1 debug, 2 shared;
- *             REMOTE: number of an endpoint, -1: none
- *     annotation TIME VALUE SEVERITY     of the span
- *     text KEY VALUE
- *     integer KEY VALUE
- *     link HIGH TRACE ID
+ *             begins a span; ids and times are numbers; FLAGS: 1 debug, 2 shared;
+ *             ENDPOINT, REMOTE: the number of an endpoint; REMOTE -1: none
+ *     annotation TIME VALUE SEVERITY     adds an annotation to the span
+ *     text KEY VALUE                     adds a tag to the span
+ *     integer KEY VALUE                  adds a tag to the span
+ *     link HIGH TRACE ID                 adds a link to the span
  *     add                                adds the span to the body; prints "cut" or "whole"
- *     frame FIRST END                    END 0: all
+ *     frame FIRST END                    prints a request with spans FIRST to END - 1 of the body;
+ *                                        END 0: with all from FIRST on
  *     reset                              empties the body
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -1,5 +1,5 @@
 /*
- * Events for rules without a trace: pairing with an assembler and a chain, and its spans.
+ * Runs rules without a trace: gives made-up events to pairing, and stores the spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +19,7 @@ struct driver {
     struct assembler *assembler;
     struct chain chain;
     struct stage *rules;
-    /* since the last reset */
+    /* since the last driver_forget() */
     struct span_copy *spans[DRIVER_SPANS];
     size_t count;
     uint64_t spans_ever;
@@ -88,7 +88,7 @@ static void driver_close(struct driver *driver)
 }
 
 struct driver_field {
-    const char *name; /* NULL: the last one */
+    const char *name; /* NULL: the end of the list */
     struct rule_value value;
 };
 
@@ -118,8 +118,7 @@ struct driver_field {
 #define DRIVER_SEND(driver, name, time_ns, ...) \
     driver_send(driver, name, time_ns, 1, 2, DRIVER_FIELDS(__VA_ARGS__))
 
-/* Gives an event of this name, which some rule names, with these of the fields that the rules read.
- */
+/* Gives an event. A rule must name the event. Fields that no rule reads are ignored. */
 static void driver_send(struct driver *driver, const char *name, int64_t time_ns, int64_t pid,
                         int64_t tid, const struct driver_field *fields)
 {
@@ -144,7 +143,7 @@ static void driver_send(struct driver *driver, const char *name, int64_t time_ns
     assembler_add(driver->assembler, &event);
 }
 
-/* The span of this number since the last reset; an empty one if there is none. */
+/* Returns a span by its number since the last driver_forget(); an empty span if there is none. */
 static const struct span *driver_span(const struct driver *driver, size_t number)
 {
     static const struct span none;

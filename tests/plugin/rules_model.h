@@ -60,7 +60,7 @@ struct model {
     int count, most;
     uint64_t serial;
     struct rule_counts counts[MODEL_RULES];
-    struct model_span spans[16]; /* of the last event */
+    struct model_span spans[16]; /* that the last event ended */
     int span_count;
 };
 
@@ -76,7 +76,7 @@ static bool model_same_thread(const struct model_event *a, const struct model_ev
     return a->pid == b->pid && a->tid == b->tid;
 }
 
-/* Returns the newest open span for the event of this rule; -1: none. */
+/* Returns the index of the rule's newest open span that the event matches; -1: none. */
 static int model_find(const struct model *model, int rule, const struct model_event *event)
 {
     for (int i = model->count - 1; i >= 0; i--) {
@@ -202,7 +202,7 @@ static void model_expire(struct model *model, int64_t now_ns)
     }
 }
 
-/* Ends spans first, then begins one. */
+/* Removes expired spans, then applies the rules that name the event. */
 static void model_take(struct model *model, const struct model_event *event)
 {
     int open;

@@ -1,4 +1,4 @@
-# Shared by tests that are made of scenarios: a function each, which the command line can name.
+# Runs tests that consist of scenarios: functions whose names the command line may give.
 # SPDX-License-Identifier: BSD-2-Clause
 import concurrent.futures
 import functools
@@ -8,7 +8,7 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import PATIENCE, pause, wait_until  # noqa: E402,F401
+from common import PATIENCE, expect, pause, wait_until  # noqa: E402,F401
 
 SCENARIOS = {}
 
@@ -23,18 +23,13 @@ def scenario(function):
 
 
 def scenarios_of(function, cases):
-    """Returns one scenario for each name: the function with these arguments."""
+    """Makes one scenario for each name: the function with these arguments."""
     for name, (positional, named) in cases.items():
         SCENARIOS[name] = functools.partial(function, *positional, **named)
 
 
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
 def attempt(name):
-    """Returns whether it failed, how it went, and its messages."""
+    """Runs a scenario. Returns whether it failed, the word for its result, its messages and its duration."""
     begin = time.monotonic()
     try:
         note = SCENARIOS[name]()
@@ -46,12 +41,13 @@ def attempt(name):
 
 
 def run_scenarios(at_once):
-    """Runs the scenarios in the arguments, or all; returns the exit status."""
+    """Runs the scenarios whose names contain an argument; without arguments, all. Returns the exit status."""
     words = sys.argv[1:]
     names = [name for name in SCENARIOS if not words or any(word in name for word in words)]
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        went = map(attempt, names) if at_once == 1 else pool.map(attempt, names)  # one: it may set signals
+        # scenarios that run one at a time run in the main thread, because they may set signals
+        went = map(attempt, names) if at_once == 1 else pool.map(attempt, names)
         for name, (has_failed, how, note, seconds) in zip(names, went):
             print(f"{how:4} {seconds:5.2f} s  {name}{note}", flush=True)
             failures += has_failed

@@ -18,7 +18,7 @@
 /* key=value, or a value alone: then key is NULL. */
 struct script_word {
     const char *key;
-    struct text value; /* with a NUL behind */
+    struct text value; /* a NUL follows the text */
 };
 
 struct script_line {
@@ -36,7 +36,7 @@ static inline _Noreturn void script_fail(const struct script_line *line, const c
     exit(2);
 }
 
-/* One byte of quoted text: itself, or an escape \" \\ \n \xHH. */
+/* Reads one byte of quoted text: the byte itself, or an escape \" \\ \n \xHH. */
 static inline char script_byte(const char **at)
 {
     char digits[3] = {0};
@@ -96,7 +96,7 @@ static inline void script_read_line(struct script_line *line, char *source)
     }
 }
 
-/* A number, signed or not, decimal or 0x..., with an optional unit of time. */
+/* Reads a number: signed or not, decimal or 0x..., with an optional unit of time. */
 static inline uint64_t script_number(const struct script_line *line, const char *text)
 {
     static const struct {

@@ -18,14 +18,14 @@ static inline void write_digits16(FILE *log, uint64_t value)
         fputc((int)('0' + (value >> 4 * i & 15)), log);
 }
 
-/* Two digits of base 64. */
+/* Writes the lower 12 bits in two digits of base 64. */
 static inline void write_length(FILE *log, size_t length)
 {
     fputc((int)('0' + (length & 63)), log);
     fputc((int)('0' + (length >> 6 & 63)), log);
 }
 
-/* 48 bits, in eight digits of base 64. */
+/* Writes the lower 48 bits in eight digits of base 64. */
 static inline void write_word(FILE *log, uint64_t value)
 {
     for (unsigned i = 0; i < 8; i++)
@@ -50,7 +50,7 @@ static inline uint64_t kind_number(const struct script_line *line, const char *v
     return script_number(line, value);
 }
 
-/* [KIND]@OFFSET=NAME */
+/* Writes a step. key: [.KIND]@OFFSET, without the word "step". */
 static inline void write_step(FILE *log, const struct script_line *line, const char *key,
                               struct text name)
 {
@@ -96,6 +96,7 @@ static inline uint64_t number_bits(const struct script_line *line, char type, co
 }
 
 /*
+ * Writes the record of one word:
  * SEVERITY@OFFSET=text  s.KEY=text  I|U|D|B.KEY=number  remote="IP PORT SERVICE"
  * step[.KIND]@OFFSET=NAME  done=OFFSET  number=N  from=OFFSET  left-open=
  * Returns false for any other word.

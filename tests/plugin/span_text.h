@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SPAN_TEXT_LONG 120 /* only the beginning of a longer text is written */
+#define SPAN_TEXT_LONG 120 /* bytes; of a longer text only the first 8 are written */
 
 static inline void print_text(FILE *out, struct text text)
 {
@@ -96,7 +96,8 @@ static inline bool is_same_entry(const struct span_entry *a, const struct span_e
            text_equal(span_entry_value(a), span_entry_value(b));
 }
 
-/* The tags of a span's origin, lttng.host and others, are one line. */
+/* Is the entry a tag about the span's origin, such as lttng.host? These tags are written on one
+ * line. */
 static inline bool is_of_origin(const struct span_entry *entry)
 {
     return entry->type != SPAN_ANNOTATION && entry->key_length > 6 &&
@@ -112,7 +113,7 @@ static inline void print_origin(FILE *out, const struct span_entry *entry)
         fprintf(out, "%" PRId64, entry->integer);
 }
 
-/* Writes all entries; for a long run of equal ones, the first and their number. */
+/* Writes all entries; of a run of equal entries, the first one and the number of the others. */
 static inline void print_entries(FILE *out, const struct span *span)
 {
     const struct span_entry *last = NULL;

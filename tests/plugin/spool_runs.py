@@ -33,7 +33,7 @@ class Run(delivery.Run):
         return self
 
     def says(self, words):
-        expect(words in self.messages, "it does not say \"%s\": %s" % (words, self.explain()))
+        expect(words in self.messages, "no message has \"%s\": %s" % (words, self.explain()))
         return self
 
 
@@ -48,8 +48,8 @@ AWAY = "http://127.0.0.1:1"  # nobody listens
 
 
 def fill(spool, spans, first=0, **options):
-    """Leaves `spans` spans in the spool, in records of 100 unless options have another number. Fills a new spool again if
-    a busy machine has divided a record: the sink waits 0.2 s for the next span of a record."""
+    """Leaves `spans` spans in the spool, in records of batch_spans (100). Fills a new spool again if a busy machine has
+    divided a record: the sink waits 0.2 s for the next span of a record."""
     options.setdefault("batch_spans", 100)
     was_there = os.path.exists(spool)
     for _ in range(5):
@@ -107,5 +107,5 @@ def each_once(collector, spans):
     """Checks that each span was accepted once."""
     expected, times = set(ids(spans)), collections.Counter(collector.accepted)
     expect(len(collector.accepted) == spans and set(times) == expected,
-           "of %d spans %d never came, %d came again" %
+           "of %d spans %d are missing, %d arrived again" %
            (spans, len(expected - set(times)), len(collector.accepted) - len(times)))

@@ -1,5 +1,5 @@
 /*
- * Outputs made from the account's table; counters that are read while they are written.
+ * The outputs that are made from the account's table, also while other threads change the counters.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -170,7 +170,8 @@ static bool may_be_at(const char *path, struct error *error)
     return is_open;
 }
 
-/* Two sinks must not write one file: the second does not start, the third may. */
+/* Two sinks must not write one file. If the file exists, the second sink does not start. If not,
+ * the first sink that writes owns the file. */
 static void test_two_files(const char *path)
 {
     const struct counts counts = plausible();
@@ -195,8 +196,8 @@ static void test_two_files(const char *path)
     CHECK(unlink(path) == 0);
 }
 
-/* The sink does not replace files of other programs: a file with another text is in test-params.sh.
- */
+/* The sink does not replace files of other programs. test-params.sh has a regular file with another
+ * text. */
 TEST(test_file)
 {
     const char *folder = getenv("TMPDIR");
@@ -229,7 +230,7 @@ TEST(test_file)
     CHECK(stat("/dev/null", &status) == 0 && S_ISCHR(status.st_mode));
 }
 
-/* ---- all of it, while counters change ---- */
+/* ---- all outputs, while counters change ---- */
 
 static struct {
     pthread_mutex_t lock;
@@ -269,7 +270,7 @@ static void warn(void *context, const char *message)
     check_failures++;
 }
 
-/* Returns the page's text; "" if there is none. */
+/* Fills text with the answer of the metrics page; with "" if there is none. */
 static void scrape(char *text, size_t size)
 {
     static const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -430,10 +431,10 @@ TEST(test_file_errors)
 
 /* ---- a live session that stands still ---- */
 
-#define STUCK 99 /* streams: the graph's thread is stuck */
+#define STUCK 99 /* a value of streams_open, which stands for: the graph's thread is stuck */
 
-static void check_word(struct watch *watch, const struct input_counts *input, int64_t now_ms,
-                       const char *expected)
+static void check_message(struct watch *watch, const struct input_counts *input, int64_t now_ms,
+                          const char *expected)
 {
     const bool is_stuck = input->streams_open == STUCK;
     char message[WATCH_MESSAGE_MAX];
@@ -449,31 +450,35 @@ TEST(test_watch)
     struct watch watch;
 
     watch_begin(&watch, 1000);
-    check_word(&watch, &input, 10999, NULL);
-    check_word(&watch, &input, 11000,
-               "trace time stands still for 10 s: there is no session of this name, or no program "
-               "has recorded in it yet (babeltrace2 -i lttng-live net://HOST lists the sessions)");
-    check_word(&watch, &input, 99000, NULL);
+    check_message(&watch, &input, 10999, NULL);
+    check_message(
+        &watch, &input, 11000,
+        "trace time stands still for 10 s: there is no session of this name, or no program "
+        "has recorded in it yet (babeltrace2 -i lttng-live net://HOST lists the sessions)");
+    check_message(&watch, &input, 99000, NULL);
     input = (struct input_counts){.streams_open = 2, .trace_time_ns = 7};
-    check_word(&watch, &input, 100000, "trace time continues after 99 s");
+    check_message(&watch, &input, 100000, "trace time continues after 99 s");
     for (int64_t now_ms = 101000; now_ms < 200000; now_ms += 9000) {
         input.trace_time_ns++;
-        check_word(&watch, &input, now_ms, NULL);
+        check_message(&watch, &input, now_ms, NULL);
     }
-    check_word(&watch, &input, 211000,
-               "trace time stands still for 20 s: LTTng's session or consumer daemon hangs, or a "
-               "program was killed while it recorded; events may be lost");
+    check_message(
+        &watch, &input, 211000,
+        "trace time stands still for 20 s: LTTng's session or consumer daemon hangs, or a "
+        "program was killed while it recorded; events may be lost");
     input.trace_time_ns = 1; /* another session may have another clock */
-    check_word(&watch, &input, 212000, "trace time continues after 21 s");
+    check_message(&watch, &input, 212000, "trace time continues after 21 s");
     input.streams_open = 0;
-    check_word(&watch, &input, 222000,
-               "trace time stands still for 10 s: the session has ended, or its daemons are gone; "
-               "waiting for another session of this name");
+    check_message(
+        &watch, &input, 222000,
+        "trace time stands still for 10 s: the session has ended, or its daemons are gone; "
+        "waiting for another session of this name");
     input = (struct input_counts){.streams_open = STUCK, .trace_time_ns = 2};
-    check_word(&watch, &input, 223000, "trace time continues after 11 s");
-    check_word(&watch, &input, 233000,
-               "trace time stands still for 10 s: the relay daemon does not answer, or the queue "
-               "is full and on-full is \"block\"");
+    check_message(&watch, &input, 223000, "trace time continues after 11 s");
+    check_message(
+        &watch, &input, 233000,
+        "trace time stands still for 10 s: the relay daemon does not answer, or the queue "
+        "is full and on-full is \"block\"");
 }
 
 CHECK_MAIN

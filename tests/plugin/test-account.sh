@@ -15,7 +15,7 @@ lttng destroy recorded >/dev/null || fail "lttng destroy"
 "$PYTHON" "$SRC/tests/plugin/account_scenarios.py" "$WORK/trace" "$(stack_spans "$requests")" "$WORK" ||
     exit 1
 
-# A live session that does not exist yet: no event is read, and the account is there all the same.
+# A live session that does not exist yet: the sink reads no event, but it writes the account.
 start_relayd || exit 1
 live=net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/live
 start_part collector env --ignore-signal=INT \
@@ -46,16 +46,16 @@ counts_spans() {
     jq -e ".counters.spans_accepted == $spans and .state == \"running\"" "$WORK/live.stats" >/dev/null
 }
 wait_for 20 collector "$spans spans in the statistics file" counts_spans || exit 1
-tells_distance() {
+has_delay() {
     grep -q '^blkin: running for [0-9]* s, [0-9]*\.[0-9] s behind: events: [1-9]' "$WORK/collector.log"
 }
-wait_for 20 collector "how far behind it is" tells_distance || exit 1
+wait_for 20 collector "a progress line with the delay" has_delay || exit 1
 
-# With SIGINT ignored, as in a script's background job: the sink reports that, and SIGTERM ends it in good order.
-grep -q '^blkin: SIGINT is ignored' "$WORK/collector.log" || fail "it does not say that SIGINT is ignored"
+# SIGINT is ignored, as in a script's background job: the sink reports that. SIGTERM ends the sink with a complete account.
+grep -q '^blkin: SIGINT is ignored' "$WORK/collector.log" || fail "the sink does not report that SIGINT is ignored"
 stop_part collector TERM
 status=$?
 [ "$status" -eq 1 ] || fail "babeltrace2 ended with status $status after SIGTERM, expected 1"
 jq -e ".state == \"ended\" and .counters.spans_accepted == $spans" "$WORK/live.stats" >/dev/null ||
-    fail "the last statistics file is not that of the end"
+    fail "the statistics file does not have the final counters"
 check_account "$spans"

@@ -1,5 +1,5 @@
 /*
- * Addresses and endpoints from outside.
+ * Addresses to listen on are parsed, and endpoints are shown without their secrets.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,6 @@
 /*
- * The assembler, beside the cases in scripts/: clocks that were set, long names, its end in steps.
+ * Cases of the assembler that scripts/ does not have: clocks that were set, long names, a flush in
+ * steps.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -51,7 +52,7 @@ static struct event event_of(enum event_kind kind, int64_t second, uint64_t span
 
 /* ---- spans of a host whose wall clock was set after its session had begun ---- */
 
-/* At that second, a process reports that the host's wall clock differs from the trace's. */
+/* A process reports at that second how much the host's wall clock differs from the trace's. */
 static void process_of(struct assembler *assembler, int64_t pid, int64_t second, const char *host,
                        int64_t offset_ns)
 {
@@ -69,7 +70,7 @@ static void process(struct assembler *assembler, int64_t second, const char *hos
     process_of(assembler, 1, second, host, offset_ns);
 }
 
-/* Processes with numbers from one to another report at each second of an interval. */
+/* Processes first_pid to last_pid report at each second from `from` to `to` - 1. */
 static void processes(struct assembler *assembler, int64_t first_pid, int64_t last_pid,
                       int64_t from, int64_t to, int64_t offset_ns)
 {
@@ -110,7 +111,8 @@ TEST(test_noise)
 }
 
 /* A difference from the first event on is intended, as with --clock-offset: no span moves until
- * the clock is set. Corrections count from this difference, and from 0 once most report none. */
+ * the clock is set. Corrections count from this difference, and from 0 once most processes report
+ * no difference. */
 TEST(test_off_from_the_first)
 {
     for (int sign = -1; sign <= 1; sign += 2) {
@@ -221,7 +223,7 @@ TEST(test_nonsense)
     assembler_free(assembler);
 }
 
-/* ---- limits, and the end ---- */
+/* ---- limits, and the flush ---- */
 
 TEST(test_long_service)
 {

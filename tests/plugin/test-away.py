@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 150
 """Delivery to collectors that are away or stand still, and to pipes whose readers are away or stand still:
-patience, the queue, the end.
+how long the exporter tries, the queue, the end.
 
 In every case the account is exact: see delivery.py.
 
@@ -48,7 +48,7 @@ def start_without_collector():
 
 
 @scenario
-def collector_comes_later():
+def collector_starts_later():
     with Collector(listening=False) as collector:
         run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no",
                     when=("trying again", collector.start))
@@ -80,7 +80,7 @@ def collector_goes_and_comes_back():
         thread.join()
         with second[0]:
             counts(run, accepted=100)
-            # a batch that was taken, but whose answer was cut off, came twice
+            # a batch arrives twice if the first collector took it, but did not answer
             expect(set(first.accepted + second[0].accepted) == set(range(1, 101)), "not all")
 
 
@@ -95,7 +95,7 @@ def away_longer_than_patience_live():
 
 @scenario
 def one_request_of_a_batch_always_fails_live():
-    """A batch that takes several requests is given up one request at a time."""
+    """Of a batch that takes several requests, the exporter gives up only the request that fails."""
     with Collector(default=judge(has_bad_span, 500)) as collector:
         run = drive(collector, "live", "add:200", "wait:accepted:120", "close", batch_bytes=10000, bad=15,
                     retry_timeout_ms=400)
@@ -105,7 +105,7 @@ def one_request_of_a_batch_always_fails_live():
 
 @scenario
 def passing_refusal():
-    """A proxy that is configured again, a token server that is away: not a fault of the spans."""
+    """A refusal that passes, such as that of a proxy with a new configuration, is no fault of the spans."""
     for code in (400, 401, 403, 404, 405, 301, 501):
         trouble = FailsAtFirst(code, 6)
         with Collector(default=trouble.send, probe=trouble.probe) as collector:
@@ -115,7 +115,7 @@ def passing_refusal():
 
 
 scenarios_of(case, {
-    # a recorded trace: the conversion fails soon, and does not read on
+    # a recorded trace: the conversion fails soon, and reads no more events
     "never_there_recorded": ((None, "add:5000 flush close"), {
         "batch_spans": 100, "retry_timeout_ms": 500, "undelivered": 5000, "failed": True, "within_s": 5,
         "says": ["spans undelivered"]}),
@@ -126,10 +126,10 @@ scenarios_of(case, {
     "one_batch_always_fails_live": (({"default": judge(has_bad_span, 500)}, "live add:100 wait:accepted:90 close"), {
         "batch_spans": 10, "bad": 15, "batch_timeout_ms": 60000, "retry_timeout_ms": 400, "accepted": 90,
         "undelivered": 10}),
-    # the refusal lasts longer than a batch is tried, while the queue has room
+    # the refusal lasts longer than retry_timeout_ms, but the queue has room
     "passing_refusal_live": ((FailsAtFirst(404, 12).collector_options, "live add:100 wait:accepted:100 close"), {
         "retry_timeout_ms": 20, "accepted": 100}),
-    # a recorded trace: given up like a collector that is away
+    # a recorded trace: the exporter gives up, as if the collector were away
     "refusal_for_ever": ((FailsAtFirst(404, 10**9).collector_options, "add:100 flush close"), {
         "batch_spans": 50, "retry_timeout_ms": 300, "undelivered": 100, "failed": True,
         "says": ["spans undelivered", "answered 404"]}),
@@ -162,8 +162,8 @@ def full_queue_keeps_the_newest():
 
 
 @scenario
-def full_queue_is_said_at_once():
-    """The message comes at once, and not only with the number of spans when the collector is back; a live trace never
+def full_queue_is_reported_at_once():
+    """A message reports a full queue at once. A later message has the number of dropped spans. A live trace never
     waits."""
     with Collector(default=hang()) as collector:
         run = drive(collector, "live", "add:10", "add:20000", "say:all added", "close",
@@ -189,8 +189,8 @@ scenarios_of(case, {
         **SMALL_QUEUE, "batch_spans": 100, "accepted": 2000}),
     "interrupted_while_blocked": (({"default": hang()}, "interrupt add:20000 close"), {
         **SMALL_QUEUE, "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 20000, "within_s": 3}),
-    # the assembler's held spans come after an interruption: a sender must still run
-    "interrupted_and_more_to_come": (({"default": slow(0.01)}, "interrupt add:5000 wait:accepted:5000 add:300 close"), {
+    # the assembler gives out its spans after an interruption: a sender must still run
+    "interrupted_before_last_spans": (({"default": slow(0.01)}, "interrupt add:5000 wait:accepted:5000 add:300 close"), {
         **SMALL_QUEUE, "batch_spans": 100, "flush_timeout_ms": 20000, "accepted": 5300}),
 })
 
@@ -201,11 +201,11 @@ scenarios_of(case, {
     "close_delivers_without_flush": (({"default": slow(0.02)}, "add:1000 close"), {"batch_spans": 100, "accepted": 1000}),
     "close_keeps_its_time": (({"default": hang()}, "add:1000 close"), {
         "batch_spans": 100, "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 1000, "within_s": 2}),
-    "close_keeps_its_time_in_a_pause": (({"default": status(503, ["Retry-After: 60"])}, "live add:10 told close"), {
+    "close_keeps_its_time_in_a_pause": (({"default": status(503, ["Retry-After: 60"])}, "live add:10 reported close"), {
         "flush_timeout_ms": 300, "retry_timeout_ms": 100000, "undelivered": 10, "within_s": 2}),
     "close_without_waiting": (({"default": hang()}, "add:1000 close"), {"flush_timeout_ms": 0, "undelivered": 1000}),
     # the pause after a failure does not delay the last attempt
-    "close_tries_at_once": (({"script": [status(503, ["Retry-After: 30"])]}, "live add:10 told close"), {
+    "close_tries_at_once": (({"script": [status(503, ["Retry-After: 30"])]}, "live add:10 reported close"), {
         "retry_timeout_ms": 100000, "accepted": 10, "within_s": 3}),
     "flush_in_the_middle": (({}, "add:10 flush add:10 flush close"), {"accepted": 20}),
     "interrupted_flush": (({"default": hang()}, "add:10 interrupt flush close"), {
@@ -236,7 +236,7 @@ def pipe():
 
 @scenario
 def pipe_reader_pauses():
-    """The pause may be long, also at the very end, without an interruption."""
+    """Without an interruption, the reader may pause for a long time, also at the end."""
     released = threading.Event()
     with Fifo(waits_for=released) as fifo:
         run = drive(fifo, "add:20000", "say:all added", "flush", "close", retry_timeout_ms=100, request_timeout_ms=100,
@@ -269,7 +269,7 @@ def pipe_reader_leaves():
 
 
 @scenario
-def pipe_reader_never_comes():
+def pipe_without_reader():
     with tempfile.TemporaryDirectory() as folder:
         os.mkfifo(folder + "/fifo")
         run = refuses_to_start("file:%s/fifo" % folder, "interrupted before", interrupted="yes")

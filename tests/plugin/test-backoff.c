@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-/* A wait that is not a power of two times the first wait is cut at the limit. */
+/* The limit is exact, also if it is not the first wait times a power of two. */
 TEST(test_waits)
 {
     static const int64_t expected[] = {200, 200, 400, 800, 1600, 3200, 6400, 10000, 10000};
@@ -21,7 +21,7 @@ TEST(test_waits)
     CHECK(backoff_ms(1, 5000, 1000) == 1000);
 }
 
-/* A wait is random, from 0 to the longest. After a success, the first wait is the limit again. */
+/* A pause is random, from 0 to a limit that grows. After a success, the limit is the first wait. */
 TEST(test_jitter)
 {
     static const int64_t limits_ms[] = {100, 200, 400, 800, 1500, 1500};
@@ -38,7 +38,7 @@ TEST(test_jitter)
         }
         backoff.failures = 0;
     }
-    CHECK(sum_ms > 2000000 && sum_ms < 2500000); /* 4500 / 2 each */
+    CHECK(sum_ms > 2000000 && sum_ms < 2500000); /* a run has 4500 / 2 ms on average */
     for (int i = 0; i < 100; i++) {              /* the peer has asked for a pause */
         asked_ms = backoff_pause_ms(&backoff, 7000);
         CHECK(asked_ms >= 7000 && asked_ms <= 7100);

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define STAGES      5
-#define ORDERS      120  /* of five */
-#define CHAIN_SPANS 4500 /* for each order: 540,000 in all */
+#define ORDERS      120  /* all orders of five stages */
+#define CHAIN_SPANS 4500 /* in each order: 540,000 in all */
 
 enum part { PART_ONLY, PART_JOIN, PART_HOSTS, PART_TAIL, PART_SKIP };
 
@@ -32,7 +32,7 @@ struct chain_run {
     uint64_t settled; /* how many of the first spans no stage holds */
     bool is_over;
     uint64_t delivered;
-    uint64_t held_once[STAGES]; /* the stage has held spans at a check */
+    uint64_t checks_held[STAGES]; /* how many checks found spans in the stage */
     int64_t now_ms;
     uint64_t samples;
 };
@@ -118,8 +118,8 @@ static void sample(struct chain_run *run)
     hosts_stage_add(run->hosts, &event, event.time_ns, event.time_ns);
 }
 
-/* Gives one of a request's three spans: the client's, the server's that may join it, and one
- * below. */
+/* Gives one of a request's three spans: the client's, the server's that may join it, and a child of
+ * the server's. */
 static void give(struct chain_run *run, uint64_t id)
 {
     const uint64_t request = id / 3 + 1, role = id % 3;
@@ -147,13 +147,13 @@ static void give(struct chain_run *run, uint64_t id)
     free(span.log);
 }
 
-static void look(struct chain_run *run)
+static void check_stages(struct chain_run *run)
 {
     int i = 0;
 
     CHECK(chain_adds_up(&run->chain));
     for (const struct stage *stage = run->chain.first; stage; stage = stage->next, i++)
-        run->held_once[i] += stage->kind->held && stage->kind->held(stage);
+        run->checks_held[i] += stage->kind->held && stage->kind->held(stage);
 }
 
 static void feed(struct chain_run *run, const int *order)
@@ -166,7 +166,7 @@ static void feed(struct chain_run *run, const int *order)
         if (id % 30 == 0)
             sample(run);
         give(run, id);
-        look(run);
+        check_stages(run);
         run->now_ms += 2;
         if (id % 16 == 0)
             chain_advance(&run->chain, run->now_ms * MS);
@@ -177,7 +177,7 @@ static void feed(struct chain_run *run, const int *order)
     run->is_over = true;
     CHECK(run->settled > CHAIN_SPANS / 2 && run->settled < CHAIN_SPANS);
     while (chain_flush_some(&run->chain, 7))
-        look(run);
+        check_stages(run);
     end(run);
     CHECK(run->fed == run->chain.counts.in && run->fed == run->delivered + run->left_out);
     (void)marks_advance(&run->marks, &(struct trace_position){0, run->fed}, 0);
@@ -191,10 +191,10 @@ static void test_order(const int *order)
     feed(&run, order);
     CHECK(run.delivered > CHAIN_SPANS / 10 && run.left_out > CHAIN_SPANS / 10);
     for (int i = 0; i < STAGES; i++)
-        CHECK(run.held_once[i] > 0 || order[i] == PART_ONLY || order[i] == PART_SKIP);
+        CHECK(run.checks_held[i] > 0 || order[i] == PART_ONLY || order[i] == PART_SKIP);
 }
 
-/* The n-th order of five. */
+/* Sets order to order number n of the stages. */
 static void order_of(int n, int *order)
 {
     int left[STAGES] = {PART_ONLY, PART_JOIN, PART_HOSTS, PART_TAIL, PART_SKIP};

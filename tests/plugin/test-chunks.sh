@@ -17,7 +17,7 @@ sed -n '/^<!-- recipe: chunks/,/^```$/p' "$SRC/doc/sink.md" | sed '/^<!--/d; /^`
 sed "s,/var/traces,$WORK/traces,g; s,http://localhost:9411,http://127.0.0.1:$COLLECTOR,; s/sleep 10/sleep 0.2/" "$WORK/page" >"$WORK/loop.sh"
 [ "$(diff "$WORK/page" "$WORK/loop.sh" | grep -c '^>')" = 6 ] || fail "the loop has other lines: $(<"$WORK/loop.sh")"
 
-# numbers: prints those of the collector's spans, in order
+# numbers: prints the numbers of the spans that the collector has, sorted
 numbers() {
     jq -r '.[][0]' "$WORK/taken" | sort -n
 }
@@ -47,8 +47,8 @@ start_part collector "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR" "$WORK/tak
 wait_part writer 30 || fail "the writer failed"
 wait_for 30 loop "all 3000 spans, and all chunks moved away" all_is_sent || {
     show_log loop
-    fail "$(numbers | uniq | wc -l) spans have come, $(closed) chunks wait"
+    fail "$(numbers | uniq | wc -l) spans have arrived, $(closed) chunks wait"
 }
 stop_part loop
 [ "$(find "$sent" -mindepth 1 -maxdepth 1 | wc -l)" -ge 3 ] || fail "chunks are gone"
-echo "3000 spans in $(find "$sent" -mindepth 1 -maxdepth 1 | wc -l) chunks, $(($(numbers | wc -l) - 3000)) came twice"
+echo "3000 spans in $(find "$sent" -mindepth 1 -maxdepth 1 | wc -l) chunks, $(($(numbers | wc -l) - 3000)) arrived twice"

@@ -95,7 +95,7 @@ TEST(test_names)
         while (at < counters_count && strcmp(counters[at].name, names[i].name) != 0)
             at++;
         if (at == counters_count || counters[at].offset != names[i].offset)
-            fprintf(stderr, "%s is not what it was\n", names[i].name);
+            fprintf(stderr, "%s is missing, or shows another member\n", names[i].name);
         CHECK(at < counters_count && counters[at].offset == names[i].offset);
     }
 }
@@ -105,10 +105,11 @@ TEST(test_names)
 TEST(test_all_are_shown)
 {
     /*
-     * core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time; the
-     * four of input.settled: a position; the three of the stages' spans, which counts_add_stages()
-     * makes part of output; of the spool: in_use, a flag; lost_own, a part of others; and outcomes
-     * that the spool cannot have: spooled, skipped, sampled out and no memory
+     * Members that no counter shows: core.events and core.spans_finished, the same as totals;
+     * input.trace_time_ns, a time; the four of input.settled, a position; the three of the stages'
+     * spans, which counts_add_stages() adds to output. Members of the spool: in_use, a flag;
+     * lost_own, a part of other counters; and outcomes that the spool cannot have: spooled,
+     * skipped, sampled out and no memory.
      */
     const size_t not_shown = 16;
 

@@ -1,6 +1,6 @@
 /*
- * The stage of hosts adds tags about a span's host. The samples here are made up: usual ones, late
- * ones, lost ones, and malicious ones.
+ * The stage of hosts adds tags about a span's host. The samples here are made up: usual, late, lost
+ * and malicious samples.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -333,7 +333,7 @@ TEST(test_waiting)
     CHECK(out_count == 2 && shows("2 system.device") &&
           shows("busy.min=1 system.disk.busy.max=87"));
 
-    /* no sample comes for two periods: the span gets the known values */
+    /* no sample arrives for two periods: the span gets the known values */
     CHECK(give(hosts, "store-2", 4, 1250, 1450));
     chain_advance(&chain, 1649 * MS);
     CHECK(out_count == 2);
@@ -384,7 +384,7 @@ TEST(test_resets)
     CHECK(end(hosts).resets == 1);
 }
 
-TEST(test_names_come_late)
+TEST(test_names_arrive_late)
 {
     struct stage *hosts = begin();
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 150
-"""Delivery by HTTP over TLS, with credentials, and by way of proxies: the right peer gets the spans, and no message
-has a secret.
+"""Delivery by HTTP over TLS, with credentials, and through proxies: the right peer gets the spans, and no message has a
+secret.
 
 test-http-tls.py [NAME]...     all scenarios, or those whose names contain one of these
 
@@ -51,7 +51,7 @@ class Certificates:
         subprocess.run(["openssl", *args], check=True, capture_output=True)
 
     def make(self, name, *args):
-        """Makes a key, and a certificate of its own or a request for one."""
+        """Makes a key, and a self-signed certificate or a request for a certificate."""
         self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path(name + ".key"), "-subj", "/CN=" + name,
                      *args)
 
@@ -75,8 +75,8 @@ def tls():
 
 
 def tls_refused(server, *said, **files):
-    """Checks a refusal by or of a server with that certificate; (its name, True): the server asks for ours. files: of
-    parameters."""
+    """Checks that no connection is made with a server. server: the name of its certificate; (name, True): the server asks
+    for the client's certificate, too. files: parameters of the sink that name files."""
     name, wants_client = server if isinstance(server, tuple) else (server, False)
     with Collector(tls=CERTIFICATES.server(name, wants_client)) as collector:
         refuses_to_start(collector, *said, **{option: CERTIFICATES.path(file) for option, file in files.items()})
@@ -88,7 +88,7 @@ scenarios_of(tls_refused, {
     "tls_wrong_host": (("wrong_host", "no alternative certificate subject name"), {"tls_ca": "ca.pem"}),
     "tls_expired": (("expired", "certificate has expired"), {"tls_ca": "ca.pem"}),
     "tls_client_certificate_missing": ((("good", True), "client certificate", "tls-cert"), {"tls_ca": "ca.pem"}),
-    # no question on the terminal, which nobody would answer
+    # OpenSSL must not ask for the password on the terminal
     "tls_encrypted_key": ((("good", True), "tls-key"),
                           {"tls_ca": "ca.pem", "tls_cert": "client.pem", "tls_key": "encrypted.key"}),
 })
@@ -109,7 +109,7 @@ def tls_client_certificate():
 
 @scenario
 def tls_reset_after_handshake():
-    """TLS 1.3 ends so without a certificate, if the RST overtakes the alert."""
+    """A server of TLS 1.3 refuses a client without a certificate like this, if the RST overtakes the alert."""
     def fault(connection):
         context = CERTIFICATES.server("good")
         connection.sock = context.wrap_socket(connection.sock, server_side=True)
@@ -196,7 +196,7 @@ def token_is_renewed():
 
 
 @scenario
-def secrets_are_not_told():
+def messages_have_no_secrets():
     secret = Secret("t0p-s3cret")
     with Collector(default=status(401)) as collector:
         run = drive(collector, "add:10", "flush", "close", bearer_token_file=secret.path)
@@ -359,9 +359,6 @@ def no_proxy():
     with Collector() as collector:
         delivers(collector, env={"http_proxy": "http://127.0.0.1:%d" % free_port(),
                                  "no_proxy": "127.0.0.1"})
-
-
-# ---- all of it ------------------------------------------------------------------------------------------
 
 
 def main():

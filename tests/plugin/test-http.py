@@ -2,8 +2,8 @@
 # timeout: 150
 """Delivery by HTTP to collectors that misbehave: faults that pass, batches, several requests at once, refusals.
 
-If the fault passes, every span arrives; in every case the account is exact: see delivery.py. A collector that is away
-is in test-away.py; TLS, credentials and proxies are in test-http-tls.py.
+If the fault passes, every span arrives. In every case the account is exact: see delivery.py. test-away.py has collectors
+that are away; test-http-tls.py has TLS, credentials and proxies.
 
 test-http.py [NAME]...     all scenarios, or those whose names contain one of these
 
@@ -120,7 +120,7 @@ def retry_after(header, most_s):
     with Collector([at_fault_time]) as collector:
         delivers(collector)
         gap = collector.requests[1].time - collector.requests[0].time
-        expect(0.9 <= gap < most_s * PATIENCE, "the second request came after %.2f s" % gap)
+        expect(0.9 <= gap < most_s * PATIENCE, "the second request arrived after %.2f s" % gap)
 
 
 scenarios_of(retry_after, {
@@ -222,7 +222,7 @@ def batches_by_bytes():
     with Collector() as collector:
         delivers(collector, spans=1000, batch_bytes=10000)
         sizes = [request.bytes for request in collector.requests]
-        # the rest of a batch is a separate request
+        # the last spans of a batch may be a small request
         expect(max(sizes) <= 10000 and sum(sizes) / len(sizes) > 5000, sizes)
 
 
@@ -263,7 +263,7 @@ def requests_at_once_in_trouble():
 
 @scenario
 def requests_at_once_settle_in_order():
-    """The settled spans are the first ones without a gap, although later ones are faster."""
+    """Spans count as settled only without a gap, although later requests are faster."""
     released, held = threading.Event(), []
 
     def wait_for_release(connection):
@@ -308,7 +308,7 @@ def refuses(code):
     with Collector(default=status(code)) as collector:
         run = drive(collector, "add:100", "flush", "close", batch_spans=50)
         counts(run, refused=100)
-        # each batch once more, after an empty one was accepted: the fault might have passed
+        # the exporter sends each batch again after the collector has accepted an empty one: the fault might have passed
         expect(len(collector.requests) == 4 and collector.accepted == [], run.explain())
         expect(run.messages.count("spans refused") == 1, "said not once: " + run.explain())
         expect("answered %d" % code in run.messages, run.messages)
@@ -328,7 +328,7 @@ def redirect():
                 run = drive(collector, "add:10", "flush", "close")
                 counts(run, refused=10)
                 expect("redirects are not followed" in run.messages, run.messages)
-        expect(other.connections == 0, "it was followed")
+        expect(other.connections == 0, "the redirect was followed")
 
 
 @scenario
@@ -356,7 +356,7 @@ BISECTS = {
     "all_spans_bad": ([range(100)], {"most_requests": 200}),
     "bad_spans_in_many_batches": ([[5, 15, 25, 35]], {"batch_spans": 10, "says_once": "span refused"}),
     "bad_span_with_gzip": ([[5, 60]], {"compression": "gzip"}),
-    # the search goes on after the interruption
+    # the search for the bad span continues after faults
     "bad_span_in_trouble": ([[42]], {"script": [judge(has_bad_span), status(503), reset_after_request(),
                                                 judge(has_bad_span), status(500), close_at_once()]}),
 }

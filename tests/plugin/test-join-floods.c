@@ -1,5 +1,5 @@
 /*
- * Joining with malicious spans: memory stays bounded, and every span comes out.
+ * Joining with malicious spans: memory stays bounded, and the stage delivers every span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

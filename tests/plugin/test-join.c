@@ -1,5 +1,5 @@
 /*
- * Joining of made-up halves: in any order, in chains, and too late.
+ * Joining of made-up halves that arrive in any order, in chains, or too late.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,10 +17,10 @@ TEST(test_server_first)
     give(join, SERVES(7, 71, 11, 15, 99));
     CHECK(held == 2);
     give(join, CLIENT(0, 1, 10, 3, 10, 16, 99));
-    CHECK_TEXT(out, "1/10<3 "); /* that one never waits */
+    CHECK_TEXT(out, "1/10<3 "); /* a span of an unmarked trace never waits */
     chain_advance(&chain, 16 * MS + JOIN_SETTLE_NS);
     CHECK_TEXT(out, "1/10<3 1/72<71 1/71<10 ");
-    give(join, CALL(7, 73, 71, 12, 40)); /* also a span that ends after its root */
+    give(join, CALL(7, 73, 71, 12, 40)); /* a span that ends after its root */
     CHECK_TEXT(out, "1/10<3 1/72<71 1/71<10 1/73<71 ");
     counts = end(join);
     CHECK(counts.halves == 1 && counts.joined == 1 && counts.rootless == 0);
@@ -40,8 +40,7 @@ TEST(test_client_first)
     CHECK(end(join).joined == 1);
 }
 
-/* The id that the program knew stays to be found. */
-static struct span_entry tag_entry;
+/* A tag keeps the trace id that the server's program knew. */
 static char tag_text[33];
 
 static void look_for_tag(void *context, const struct span *span)
@@ -50,11 +49,8 @@ static void look_for_tag(void *context, const struct span *span)
     CHECK(span->trace_id_high == 5 && span->trace_id == 1);
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
-        if (text_equal(span_entry_key(entry), text_of("blkin.joined")) &&
-            entry->value_length == 32) {
-            tag_entry = *entry;
+        if (text_equal(span_entry_key(entry), text_of("blkin.joined")) && entry->value_length == 32)
             memcpy(tag_text, span_entry_value(entry).data, 32);
-        }
     }
 }
 
@@ -93,7 +89,7 @@ TEST(test_unjoined)
     CHECK(counts.unjoined == 1 && counts.late == 1 && counts.joined == 0 && counts.early == 0);
 }
 
-/* A request that takes longer than the wait, which begins at its end. */
+/* A request may take longer than the wait, because the wait begins at the end of the request. */
 TEST(test_slow_request)
 {
     struct stage *join = begin(&options);
@@ -107,11 +103,11 @@ TEST(test_slow_request)
     CHECK(end(join).joined == 1);
 }
 
-/* Hosts with the same private addresses: the key is the same of connections that never met. */
-TEST(test_places)
+/* If two networks have the same private addresses, halves of different connections have one key. */
+TEST(test_networks)
 {
     static const struct {
-        uint64_t client_place, server_place;
+        uint64_t client_network, server_network;
         int64_t request, response; /* the client's; the server's are 10 and 20 */
         bool is_joined;
     } cases[] = {
@@ -125,10 +121,10 @@ TEST(test_places)
         struct made server = SERVES(1, 2, 20, 30, 42), client = CLIENT(0, 9, 8, 0, 10, 40, 42);
         struct join_counts counts;
 
-        server.proof.place = cases[i].server_place;
+        server.proof.network = cases[i].server_network;
         server.proof.request = 10;
         server.proof.response = 20;
-        client.proof.place = cases[i].client_place;
+        client.proof.network = cases[i].client_network;
         client.proof.request = cases[i].request;
         client.proof.response = cases[i].response;
         give(join, server);
@@ -138,8 +134,8 @@ TEST(test_places)
     }
 }
 
-/* A killed server: the spans of the request come without a root. A root that comes later still is
- * counted. */
+/* The server was killed: the spans of the request arrive without a root. A root that arrives
+ * afterwards is counted, too. */
 TEST(test_rootless)
 {
     struct stage *join = begin(&options);
@@ -173,7 +169,7 @@ TEST(test_times)
         give_at(join, 30, CLIENT(0, 1, 10, 0, clients[i].from_ms, clients[i].to_ms, 99));
         CHECK(end(join).joined == clients[i].fits);
     }
-    for (int i = 0; i < 2; i++) { /* the ends of time */
+    for (int i = 0; i < 2; i++) { /* the limits of int64_t */
         struct stage *join = begin(&options);
         struct made client = CLIENT(0, 1, 10, 0, 0, 0, 99);
         struct span span;
@@ -228,7 +224,7 @@ TEST(test_two_servers)
     give_at(join, 16, SERVES(8, 81, 12, 15, 99));
     CHECK(end(join).ambiguous == 2);
 
-    join = begin(&options); /* the second one comes after the first is joined */
+    join = begin(&options); /* the second server's half arrives after the first was joined */
     give(join, SERVES(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
     give_at(join, 200, SERVES(8, 81, 12, 15, 99));
@@ -237,7 +233,7 @@ TEST(test_two_servers)
     CHECK(end(join).ambiguous == 1);
 }
 
-/* Of two sessions that record the same. */
+/* Two sessions record the same request. */
 TEST(test_twice)
 {
     struct stage *join = begin(&options);
@@ -265,7 +261,7 @@ TEST(test_others)
     give(join, (struct made){MARK, 7, 71, 0, 1, 2, 0, SPAN_SERVER, {0, 0, 0}}); /* without a key */
     give(join, (struct made){MARK, 8, 81, 0, 1, 2, 99, SPAN_LOCAL, {0, 0, 0}}); /* no server's */
     CHECK(held == 0);
-    give(join, CALL(9, 92, 91, 1, 2)); /* held until it is known that there is no key */
+    give(join, CALL(9, 92, 91, 1, 2)); /* held until the root arrives, which has no key */
     give(join, (struct made){MARK, 9, 91, 0, 1, 2, 0, SPAN_SERVER, {0, 0, 0}});
     CHECK(held == 0);
     counts = end(join);
@@ -276,7 +272,7 @@ TEST(test_others)
 
 static const uint64_t orders[][4] = {{4, 3, 2, 1}, {1, 2, 3, 4}, {2, 4, 1, 3}, {3, 1, 4, 2}};
 
-/* Five programs; tier 0 is a client only. The halves come in several orders. */
+/* Five programs; tier 0 is only a client. The halves arrive in several orders. */
 TEST(test_chain)
 {
     for (size_t order = 0; order < sizeof(orders) / sizeof(orders[0]); order++) {
@@ -302,7 +298,8 @@ TEST(test_chain)
     }
 }
 
-/* Without anybody before it, a chain has the id of its first server's trace. */
+/* If nobody recorded the first server's client, the chain has the id of the first server's trace.
+ */
 TEST(test_chain_of_its_own)
 {
     struct stage *join = begin(&options);
@@ -317,7 +314,7 @@ TEST(test_chain_of_its_own)
     CHECK(counts.joined == 1 && counts.unjoined == 1);
 }
 
-/* Two servers that call each other within the same moment. */
+/* Two servers call each other at the same time. */
 TEST(test_cycle)
 {
     struct stage *join = begin(&options);
@@ -333,7 +330,7 @@ TEST(test_cycle)
     CHECK(out_count == 6 && counts.joined == 1 && counts.ambiguous == 2);
 }
 
-/* ---- many, at random: all joins are true */
+/* ---- many random requests: all joins are correct */
 
 struct arrival {
     struct made made;
@@ -349,9 +346,9 @@ static void arrive(struct made made, uint64_t request)
     arrivals[arrivals_count++] = (struct arrival){made, made.end_ms + (int64_t)dice(8), request};
 }
 
-/* A server's part, with up to three calls. A call may be to another server. */
 static uint64_t next_id = 1;
 
+/* Makes the spans of one server, with up to three calls. A call may be to another server. */
 static void make_server(uint64_t request, uint64_t key, int64_t from, int64_t to, int depth)
 {
     const uint64_t trace = next_id++, root = next_id++;
@@ -383,7 +380,7 @@ static uint64_t wrong;
 
 static void check_request(const struct span *span)
 {
-    /* the first tier's trace has the number of the request */
+    /* the trace of the first client has the number of the request as its id */
     wrong += span->trace_id_high != 0 || span->trace_id != request_of[span->id];
     out_count++;
 }
@@ -430,7 +427,7 @@ TEST(test_random)
     assembler_free(assembler);
 }
 
-/* ---- spans whose place others have decided */
+/* ---- spans whose trace and parent the caller has decided */
 
 static void give_placed(struct made made, const struct join_place *place)
 {

@@ -60,8 +60,8 @@ TEST(test_buffer_limit)
     buffer_free(&small);
 }
 
-/* Returns the span as a decoder sees it, after a check that every decoder accepts it. The caller
- * frees. */
+/* Returns the span as a decoder sees it, and checks that every decoder accepts it. Frees what
+ * begin() made. The caller frees the result. */
 static json_t *encoded(void)
 {
     json_error_t error;
@@ -98,7 +98,7 @@ static const char *tag_of(json_t *json, const char *key)
     return value ? value : "(none)";
 }
 
-/* Encodes the span, whose tags are these keys and values. */
+/* Encodes the span, and checks that it has exactly the expected keys and values as tags. */
 static void check_tags(const char *const *expected)
 {
     json_t *json = encoded();
@@ -216,24 +216,24 @@ TEST(test_integers)
     }
 }
 
-/* Any byte at any place of texts of any length comes back unchanged. */
-TEST(test_every_byte_at_every_place)
+/* A decoder gets each ASCII byte unchanged, at each position of texts of up to 40 bytes. */
+TEST(test_every_byte_at_every_position)
 {
     for (size_t length = 1; length <= 40; length++) {
         for (int byte = 1; byte < 0x80; byte++) {
-            for (size_t place = 0; place < length; place++) {
+            for (size_t position = 0; position < length; position++) {
                 char text[40], written[JSON_STRING_MAX(40)];
                 bool ignored;
                 json_t *json;
                 const char *end;
 
                 memset(text, 'x', sizeof(text));
-                text[place] = (char)byte;
+                text[position] = (char)byte;
                 end = json_put_string(written, (struct text){text, length}, 40, '|', &ignored);
                 json = json_loadb(written, (size_t)(end - written), JSON_DECODE_ANY, NULL);
                 if (json_string_length(json) != length ||
                     memcmp(json_string_value(json), text, length) != 0) {
-                    fprintf(stderr, "byte %d at %zu of %zu\n", byte, place, length);
+                    fprintf(stderr, "byte %d at %zu of %zu\n", byte, position, length);
                     CHECK(!"round trip");
                 }
                 json_decref(json);
@@ -242,7 +242,7 @@ TEST(test_every_byte_at_every_place)
     }
 }
 
-/* Wrong bytes are mended: which ones, is in test-utf8.c. */
+/* The encoder replaces invalid bytes. test-utf8.c checks which bytes are invalid. */
 TEST(test_utf8)
 {
     begin();
@@ -256,7 +256,7 @@ TEST(test_utf8)
                                      "wrong", "\xef\xbf\xbd.", NULL});
 }
 
-/* Keys that a collector would move from one span of a request to all of its service. */
+/* A collector would move tags with these keys from one span to all spans of the service. */
 TEST(test_resource_keys)
 {
     static const char taken[] =
@@ -290,7 +290,7 @@ static const char *annotation_of(json_t *json, size_t i)
         json_object_get(json_array_get(json_object_get(json, "annotations"), i), "value"));
 }
 
-/* Severities stand behind the text; info and the original's annotations have none. */
+/* A severity follows the text. Annotations of severity info and of the original have none. */
 TEST(test_severities)
 {
     json_t *json;
@@ -309,7 +309,7 @@ TEST(test_severities)
     json_decref(json);
 }
 
-/* No value is lost, even if the number that makes a key unique is a key already. */
+/* No value is lost, even if the unique key that the encoder would make is a key of the span. */
 TEST(test_repeated_keys)
 {
     static const char *const keys[] = {"k", "k#2", "k", "k", "k#2", "blkin.span.kind", "span.kind"};
@@ -321,15 +321,16 @@ TEST(test_repeated_keys)
                                      "blkin.span.kind", "5", "blkin.span.kind#2", "6", NULL});
 }
 
-/* The maximum of keys, all equal, or made to collide. */
-static void check_many_keys(bool alike)
+/* Encodes the maximum of tags. Their keys are equal, or collide with keys that the encoder makes.
+ */
+static void check_many_keys(bool are_equal)
 {
     json_t *json;
     char key[16];
 
     begin();
     for (unsigned i = 0; i < LIMIT_TAGS; i++) {
-        if (alike || i % 2 == 0)
+        if (are_equal || i % 2 == 0)
             strcpy(key, "k");
         else
             snprintf(key, sizeof(key), "k#%u", i / 2 + 2);
@@ -395,7 +396,7 @@ TEST(test_too_many_entries)
     CHECK_TEXT(tag_of(json, "blkin.left_out"), "annotations: 3, tags: 4");
     json_decref(json);
 
-    /* the word for it is taken, and an annotation's time cannot be written */
+    /* the program uses the key blkin.left_out, and Zipkin has no such time of an annotation */
     begin();
     tag(text_of("blkin.left_out"), text_of("mine"));
     annotate(text_of("before 1970"), -5);

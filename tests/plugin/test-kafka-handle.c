@@ -1,7 +1,7 @@
 /*
- * The Kafka transport, when a broker refuses the password while messages are in flight: these get
- * their reports, and later ones go through another handle of librdkafka. The cluster is
- * librdkafka's own mock, and the test plays the broker's answers.
+ * A broker refuses the password while the Kafka transport has messages in flight. These messages
+ * get their reports. Later messages go through another handle of librdkafka. The broker is
+ * librdkafka's mock; the test makes the refusal.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,7 +23,7 @@ typedef void error_fn(rd_kafka_t *handle, int code, const char *reason, void *co
 
 static error_fn *note_error; /* the transport's */
 static void *note_context;
-static bool refuses; /* at the next time that the transport asks for events */
+static bool refuses; /* the next rd_kafka_poll() reports a refusal */
 
 static void *real(const char *name)
 {

@@ -1,6 +1,6 @@
 /*
- * Statistics that a service makes while somebody asks for them: their bounds, and their
- * differences.
+ * Statistics that a running service makes while somebody asks for them: their bounds, and the
+ * difference of two documents.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A ring buffer that is too small: each span that was open when LTTng lost events is tagged, and the account has their
-# number.
+# A ring buffer that is too small: the sink tags each span that was open when LTTng lost events, and counts the tagged
+# spans.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -15,7 +15,7 @@ fail() {
     exit 1
 }
 
-# record MODE EVENTS: records more within one second than 8 KiB have room for, and then reads them.
+# record MODE EVENTS: records more events within one second than 8 KiB have room for, and converts the recording.
 record() {
     mode=$1
     {
@@ -43,7 +43,7 @@ record() {
 
 start_sessiond || exit 1
 
-# only the top span shows that spans may be missing; it may itself be missing
+# In a recording of whole spans, only the root is open during the loss. The root may be lost, too: then record again.
 has_root() {
     jq -e 'any(.[]; .name == "root")' "$WORK/$mode.json" >/dev/null
 }
@@ -51,7 +51,7 @@ for try in 1 2 3 4 5; do
     record "whole-$try" blkin:span
     has_root && break
 done
-has_root || fail "the root was lost each time: nothing is shown"
+has_root || fail "the root was lost each time: the test shows nothing"
 [ "$(cat "$WORK/tagged.log")" = root ] || {
     show_log tagged
     fail "expected the root, and no other span, to be tagged"

@@ -1,6 +1,6 @@
 /*
- * A trace as a tree: calls between services, and reasons for long traces. Against a slow reference,
- * and with impossible times: fuzz/fuzz-trace-model.c.
+ * A trace as a tree of spans: hostile trees, and calls between services. fuzz/fuzz-trace-model.c
+ * compares the tree with a slow reference, also with impossible times.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +20,7 @@ TEST(test_empty)
     trace_model_destroy(&model);
 }
 
-/* ---- made to take long: work that grows with the square would be 10^10 steps, and not end */
+/* ---- hostile trees: quadratic work would take 10^10 steps, and the test would time out */
 
 static void test_shape(uint64_t id_of(uint64_t), uint64_t parent_of(uint64_t))
 {

@@ -2,7 +2,7 @@
 # timeout: 150
 """OTLP to collectors that misbehave: the faults of test-http.py and test-away.py, and those of OTLP alone.
 
-As there, every span arrives if the fault passes, and in every case the account is exact.
+Every span arrives if the fault passes, and in every case the account is exact.
 
 test-otlp-http.py [NAME]...     all scenarios, or those whose names contain one of these
 
@@ -29,9 +29,9 @@ RECOVERS, refuses = http.RECOVERS, http.refuses
 importlib.import_module("test-away")
 FORMAT.append("format=otlp")
 
-# From both files: all faults of the connection and of the answer, and faults that divide or refuse a batch. Scenarios
-# that do not depend on the format are not repeated: pipes, TLS, credentials, proxies, the queue. Nor are those whose
-# outcome differs in OTLP.
+# Scenarios of both files that run with OTLP, too: all faults of the connection and of the answer, and faults that divide
+# or refuse a batch. The list has no scenario that does not depend on the format (pipes, TLS, credentials, proxies, the
+# queue), and none whose outcome differs in OTLP.
 SHARED = [name for name in RECOVERS if name not in (
     "status_408", "status_500_for_a_while", "unasked_gzip_answer", "chunks_broken_after_500")] + [
     "retry_after_seconds", "retry_after_beyond_patience", "keep_alive", "batches_by_spans",
@@ -71,7 +71,7 @@ scenarios_of(compresses, {"zstd_to_order": (("zstd", 3), {})})
 scenarios_of(is_not_understood, {"zstd_not_understood": (("zstd", 200), {})})
 scenarios_of(bisects, {
     "bad_span_with_zstd": ([[5, 60]], {"compression": "zstd"}),
-    # the search goes on after the interruption
+    # the search for the bad span continues after faults
     "bad_span_in_trouble": ([[42]], {"script": [judge(has_bad_span), status(503), reset_after_request(),
                                                 judge(has_bad_span), status(502), close_at_once()]}),
 })
@@ -107,7 +107,7 @@ def grouped_by_service():
 
 @scenario
 def divided_services():
-    """In any division of a batch, each span stays with its service, and none is lost or doubled."""
+    """However a batch is divided, each span keeps its service, and no span is lost or arrives twice."""
     with Collector() as collector:
         delivers(collector, spans=500, services=4)
         right = services_of(collector.requests)
@@ -148,7 +148,7 @@ def spool_of_another_format():
 
 @scenario
 def half_of_a_batch_is_not_settled():
-    """Spans of a batch are sent in another order than they came in: the first ten sent are not the first ten."""
+    """A batch is sent in another order than its spans arrived in: the first ten that are sent are not the first ten."""
     released = threading.Event()
 
     def hold_back(connection):
@@ -171,7 +171,7 @@ def half_of_a_batch_is_not_settled():
 # ---- statuses -------------------------------------------------------------------------------------------
 
 
-# a proxy that is set up again: not the spans' fault, because an empty request is refused, too
+# a proxy with a new configuration: the spans are not at fault, because an empty request is refused, too
 scenarios_of(case, {"passing_500": ((FailsAtFirst(500, 6).collector_options, "add:100 flush close"), {
     "batch_spans": 50, "accepted": 100, "says": ["trying again", "answered 500"]})})
 scenarios_of(refuses, {"final_%d" % code: ([code], {}) for code in (408, 500, 507)})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A span in OTLP, as Google's protobuf library reads it: fields, limits, hostile texts. Batches of any run of the
-spans of a body: fuzz/fuzz-otlp.c.
+"""Spans in OTLP, as Google's protobuf library reads them: fields, limits, hostile texts. fuzz/fuzz-otlp.c tests batches
+of any run of a body's spans.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -24,7 +24,7 @@ def digits(text):
 
 
 class Encoder:
-    """Lines for the program; run() returns its output."""
+    """Collects lines for the program. run() runs the program, and returns its output."""
 
     def __init__(self):
         self.lines = []
@@ -78,7 +78,7 @@ OWN_ADDRESS = {"network.local.address": "10.0.0.1", "network.local.port": 6800}
 
 
 def tags(span):
-    """Returns the attributes without the own address of one()'s spans."""
+    """Returns the attributes without the local address that each span of one() has."""
     attributes = otlp.attributes(span.attributes)
     expect({key: attributes.pop(key) for key in OWN_ADDRESS} == OWN_ADDRESS, span)
     return attributes
@@ -127,7 +127,7 @@ def test_typical():
 
 
 PEER = {"service": "mon", "ipv4": "", "ipv6": "2001:db8::2", "port": 6789}
-# a function of the encoded span, its wanted result, and the given span: entries and fields
+# a function of the encoded span, its wanted result, and the span to encode: entries and fields
 FIELDS = [
     *[(lambda span: span.kind, number, [], {"kind": kind})
       for kind, number in ((LOCAL, 1), (SERVER, 2), (CLIENT, 3), (PRODUCER, 4), (CONSUMER, 5))],
@@ -160,10 +160,10 @@ FIELDS = [
      [annotation(0, "never"), annotation(-5, "before"), annotation(1, "first")], {"start": 0, "end": 0}),
     (times_of, (0, 0), [], {"start": -2**63, "end": 2**63 - 1}),
     (times_of, (1, 2**63 - 1), [], {"start": 1, "end": 2**63 - 1}),
-    # different bytes that become equal by mending or cutting
+    # keys that become equal when invalid bytes are replaced, or when the keys are cut
     (tags, {"a\ufffd": "1", "a\ufffd#2": "2", LONG_KEY: "3", LONG_KEY + "#2": "4", "unnamed": "5", "unnamed#2": "6"},
      [text(b"a\xff", "1"), text(b"a\xfe", "2"), text("k" * 300, "3"), text("k" * 300, "4"), text("", "5"), text("", "6")], {}),
-    # a trace's key that equals one of ours gets another name, because receivers read ours
+    # a tag with a key that the encoder uses itself gets another key, because receivers read the encoder's attribute
     (lambda span: [tags(span)[key] for key in ("peer.service", "peer.service#2", "blkin.left_out")], ["mon", "fake", "fake"],
      [text("peer.service", "fake"), text("blkin.left_out", "fake")], {"peer": {"service": "mon"}}),
 ]
@@ -182,8 +182,8 @@ def test_addresses_by_kind():
                                  (PRODUCER, peer, None), (CONSUMER, peer, None)):
         attributes = otlp.attributes(one(kind=kind, peer={"service": "", "ipv4": peer[0], "port": peer[1]})[2].attributes)
         for name, address in (("network.local", own), ("network.peer", peer), ("server", server), ("client", client)):
-            told = attributes.pop(name + ".address", None), attributes.pop(name + ".port", None)
-            expect(told == (address or (None, None)), (kind, name, told))
+            found = attributes.pop(name + ".address", None), attributes.pop(name + ".port", None)
+            expect(found == (address or (None, None)), (kind, name, found))
         expect(not attributes, attributes)
 
 
@@ -213,7 +213,7 @@ def test_resource_has_no_loopback():
 
 
 def test_resource_of_tags():
-    """Host and version of the service; neither is an attribute as well, except for a second one."""
+    """Tags become the host and the version of the resource, and are not attributes, too. A second tag is an attribute."""
     host = text("lttng.host", "web-1")
     resource, _, span, _ = one(host, text("service.version", "1.2"), text("lttng.host", "other"))
     expect(resource == {"service.name": "osd.7", "service.version": "1.2", "host.name": "web-1",
@@ -226,12 +226,9 @@ def test_resource_of_tags():
 
 
 def test_long_resource():
-    """Its length takes two bytes."""
+    """The length of the resource takes two bytes."""
     body = resources(*[({"service": "s" * 1100}, [text("lttng.host", "h" * 5000), text("service.version", b"\xff" * 900)])] * 2)
     expect(len(body) == 1 and body[0]["host.name"] == "h" * 1024 + "...[1024 of 5000 bytes]", body)
-
-
-# ---- tags and annotations -------------------------------------------------------------------------------
 
 
 def test_bare_endpoint():

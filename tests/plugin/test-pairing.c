@@ -42,7 +42,7 @@ static void check_counts(const struct driver *driver, const struct model *model)
 
 #define PAIRING_IDS 256
 
-/* The ids of the spans that the model numbers, as far as they were seen. */
+/* The ids of spans that the model knows by serial numbers. A slot has the newest span. */
 struct pairing_ids {
     struct {
         uint64_t serial, id, trace;
@@ -51,16 +51,16 @@ struct pairing_ids {
 
 static void check_id(struct pairing_ids *ids, uint64_t serial, uint64_t id, uint64_t trace)
 {
-    const size_t place = serial % PAIRING_IDS;
+    const size_t slot = serial % PAIRING_IDS;
 
-    if (ids->of[place].serial == serial)
-        CHECK(ids->of[place].id == id && ids->of[place].trace == trace);
-    ids->of[place].serial = serial;
-    ids->of[place].id = id;
-    ids->of[place].trace = trace;
+    if (ids->of[slot].serial == serial)
+        CHECK(ids->of[slot].id == id && ids->of[slot].trace == trace);
+    ids->of[slot].serial = serial;
+    ids->of[slot].id = id;
+    ids->of[slot].trace = trace;
 }
 
-/* The stages of a span come after it. */
+/* Returns the index after the stages that follow a span. */
 static size_t after_stages(const struct driver *driver, size_t at)
 {
     while (at < driver->count && text_is(span_name(&driver->spans[at]->span), "stage"))
@@ -112,7 +112,7 @@ TEST(test_model)
     for (unsigned i = 0; i < 1000000 && !check_failures; i++) {
         struct model_event event = {.what = (int)dice(MODEL_EVENTS)};
 
-        if (i % 500 == 0) /* many of few keys, then few of many, so that bounds are reached */
+        if (i % 500 == 0) /* few or many keys, so that both kinds of bounds are reached */
             keys = dice(2) ? 3 : 300;
         now_ns += (int64_t)(dice(3) ? dice(4) : dice(40) * (keys < 10));
         event.time_ns = now_ns;
@@ -127,7 +127,7 @@ TEST(test_model)
             check_counts(&driver, &model);
     }
     check_counts(&driver, &model);
-    for (int i = 0; i < MODEL_RULES; i++) /* every way was taken */
+    for (int i = 0; i < MODEL_RULES; i++) /* every rule made spans */
         CHECK(check_failures || model.counts[i].spans > 0);
     CHECK(model.counts[KEYED].evicted && model.counts[KEYED].begun_again &&
           model.counts[OUTER].dropped && model.counts[CHILD].shorter &&
@@ -147,8 +147,8 @@ static void give(struct driver *driver, const char *name, int64_t k, int64_t tim
     DRIVER_SEND(driver, name, time_ns, GIVEN_NUMBER("k", k));
 }
 
-/* Begins that never end: the open spans stay below their bound. Returns the CPU time of one begin.
- */
+/* Gives begins without ends: the open spans stay within their bound. Returns the CPU time of one
+ * begin. */
 static double cost_of_begins(uint64_t begins, uint64_t keys)
 {
     struct driver driver;
@@ -168,7 +168,8 @@ static double cost_of_begins(uint64_t begins, uint64_t keys)
     return seconds / (double)begins;
 }
 
-/* Measures a stack of that depth, with ends that match no begin; then all end, from below. */
+/* Returns the CPU time of one begin on a stack of that depth. Half of the spans end. The end of the
+ * lowest span drops the other half. Then as many ends match no begin. */
 static double cost_of_stack(uint64_t depth)
 {
     struct driver driver;
@@ -185,7 +186,7 @@ static double cost_of_stack(uint64_t depth)
         give(&driver, "t:begin", 0, (int64_t)i);
     for (uint64_t i = 0; i < depth / 2; i++)
         give(&driver, "t:end", 0, (int64_t)(depth + i));
-    give(&driver, "t:none", 0, (int64_t)(2 * depth)); /* drops the rest */
+    give(&driver, "t:none", 0, (int64_t)(2 * depth)); /* drops the other half */
     for (uint64_t i = 0; i < depth; i++)
         give(&driver, "t:none", 0, (int64_t)(2 * depth));
     seconds = cpu_seconds() - seconds;
@@ -196,10 +197,10 @@ static double cost_of_stack(uint64_t depth)
     return seconds / (double)depth;
 }
 
-/* The cost of one event does not grow, with room for cache misses. */
+/* The cost of one event must not grow with their number. The factor allows for cache misses. */
 static void check_linear(const char *what, double few, double many)
 {
-    printf("%s: %.0f ns each, of ten times as many %.0f ns\n", what, few * 1e9, many * 1e9);
+    printf("%s: %.0f ns each; with ten times as many %.0f ns each\n", what, few * 1e9, many * 1e9);
     CHECK(many < few * 4);
 }
 
@@ -252,7 +253,7 @@ TEST(test_parent_of_field)
     CHECK(a->trace_id == UINT64_C(0x8448eb211c80319c) && b->trace_id == a->trace_id);
     CHECK(a->parent_id == UINT64_C(0xb7ad6b7169203331) && b->parent_id == 77);
     CHECK(a->start_ns == 995000 && a->end_ns == 1000000);
-    /* no such header: a trace of its own */
+    /* the header is malformed: the span begins a trace */
     DRIVER_SEND(&driver, "t:a", 1000000, GIVEN_NUMBER("d", 5),
                 GIVEN_TEXT("tp", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333x-01"));
     CHECK(driver_span(&driver, 2)->parent_id == 0 && driver_span(&driver, 2)->trace_id != 0);
@@ -288,7 +289,7 @@ TEST(test_lookup_and_tags)
     driver_close(&driver);
 }
 
-/* A real duration beyond any clock makes no span, in any conversion. */
+/* An event with a duration (a real number) beyond any clock makes no span. */
 TEST(test_times_absurd)
 {
     static const struct {
@@ -310,7 +311,7 @@ TEST(test_times_absurd)
     driver_close(&driver);
 }
 
-/* A field that is no number fits no condition but !=. */
+/* A field that is NaN fulfils no condition except !=. */
 TEST(test_not_a_number)
 {
     struct driver driver;
@@ -326,7 +327,7 @@ TEST(test_not_a_number)
     driver_close(&driver);
 }
 
-/* A tag reports a loss while the span was open. */
+/* A tag reports that events were lost while the span was open. */
 TEST(test_loss)
 {
     struct driver driver;
@@ -360,9 +361,7 @@ TEST(test_keyless)
     driver_close(&driver);
 }
 
-/* ---- malformed rules files ------------------------------------------------------------------- */
-
-/* A stack of two begins at one time, and another begin between them at a later time. */
+/* Two begins at one time, and between them a begin at a later time: no span is its own parent. */
 TEST(test_backwards)
 {
     struct driver driver;
@@ -382,6 +381,8 @@ TEST(test_backwards)
         CHECK(driver.spans[i]->span.parent_id != driver.spans[i]->span.id);
     driver_close(&driver);
 }
+
+/* ---- malformed rules files ------------------------------------------------------------------- */
 
 TEST(test_errors)
 {

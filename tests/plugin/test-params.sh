@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# babeltrace2 finds the plugin, and the message for a wrong parameter has its name, with status 1.
+# babeltrace2 finds the plugin. With a wrong parameter babeltrace2 fails, and the message has the parameter's name.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 
-# sink ARGUMENT...: starts the sink without a trace.
+# sink ARGUMENT...: runs the sink with an empty input.
 sink() {
     timeout $((20 * ${PATIENCE:-1})) babeltrace2 --plugin-path="$BUILD/plugins" run \
         --component=source:src.text.dmesg --params="path=\"$TMPDIR/empty\"" \
@@ -33,7 +33,7 @@ refuses() {
     case $said in
     *"$1"*) ;;
     *)
-        echo "$2: expected to be told: $1" >&2
+        echo "$2: expected the message: $1" >&2
         echo "$said" >&2
         status=1
         ;;

@@ -1,6 +1,6 @@
 /*
- * The queue with a spool, and with arranged batches: the taker of a batch, and the position up to
- * which all spans have an outcome. Everything else is compared with a model: fuzz/fuzz-queue.c.
+ * The queue with a spool, and with arranged batches: which thread gets a batch, and up to which
+ * position all spans have an outcome. fuzz/fuzz-queue.c compares everything else with a model.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,12 +9,13 @@
 #include "check.h"
 #include "waits.h"
 
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
-#define QUEUE_BATCH 2 /* spans */
-#define QUEUE_LONG  60000
-#define QUEUE_ROOM  (1 << 20)
+#define QUEUE_BATCH 2         /* spans */
+#define QUEUE_LONG  60000     /* ms */
+#define QUEUE_ROOM  (1 << 20) /* bytes */
 
 static const struct queue_options usual = {.batch_spans = QUEUE_BATCH,
                                            .batch_bytes = 4096,
@@ -38,12 +39,13 @@ static struct batch *take_as_spooler(struct span_queue *queue)
     return queue_take_for_spool(queue, clock_ms() + QUEUE_LONG);
 }
 
-static bool is_nothing_aside(struct span_queue *queue)
+static bool is_none_for_spooler(struct span_queue *queue)
 {
     return queue_take_for_spool(queue, clock_ms() + 2) == NULL;
 }
 
-static void has(struct span_queue *queue, enum outcome outcome, uint64_t spans, uint64_t waiting)
+static void check_counts(struct span_queue *queue, enum outcome outcome, uint64_t spans,
+                         uint64_t waiting)
 {
     const struct exporter_counts counts = queue_counts(queue);
     uint64_t sum = counts.waiting;
@@ -55,56 +57,57 @@ static void has(struct span_queue *queue, enum outcome outcome, uint64_t spans, 
     CHECK(sum == counts.spans);
 }
 
-/* ---- takers of batches: the spooler, a sender, or none ---- */
+/* ---- which thread gets a batch: the spooler, a sender, or none ---- */
 
-TEST(test_ways)
+TEST(test_routes)
 {
-    enum { STOPS = 1, CLOSED = 2, PRESSED = 4, WAITS = 8 };
+    enum { STOPPED = 1, CLOSED = 2, FULL = 4, BLOCKING = 8 };
+    enum queue_taker { TO_NOBODY, TO_SPOOLER, TO_SENDER };
     static const struct {
-        enum queue_route way;
-        unsigned what;
-        char gets; /* 'a': the spooler, 'd': a sender, 'n': nobody */
+        enum queue_route route;
+        unsigned state;
+        enum queue_taker taker;
     } cases[] = {
-        {QUEUE_DIRECT, WAITS, 'd'},
-        {QUEUE_DIRECT, 0, 'd'},
-        {QUEUE_DIRECT, PRESSED, 'a'},
-        {QUEUE_DIRECT, PRESSED | WAITS, 'd'},
-        {QUEUE_DIRECT, CLOSED, 'd'},
-        {QUEUE_DIRECT, STOPS, 'd'},
-        {QUEUE_BEHIND, WAITS, 'n'},
-        {QUEUE_BEHIND, 0, 'a'},
-        {QUEUE_BEHIND, WAITS | CLOSED, 'a'},
-        {QUEUE_BEHIND, WAITS | STOPS, 'a'},
-        {QUEUE_AWAY, WAITS, 'a'},
-        {QUEUE_AWAY, 0, 'a'},
+        {QUEUE_DIRECT, BLOCKING, TO_SENDER},
+        {QUEUE_DIRECT, 0, TO_SENDER},
+        {QUEUE_DIRECT, FULL, TO_SPOOLER},
+        {QUEUE_DIRECT, FULL | BLOCKING, TO_SENDER},
+        {QUEUE_DIRECT, CLOSED, TO_SENDER},
+        {QUEUE_DIRECT, STOPPED, TO_SENDER},
+        {QUEUE_BEHIND, BLOCKING, TO_NOBODY},
+        {QUEUE_BEHIND, 0, TO_SPOOLER},
+        {QUEUE_BEHIND, BLOCKING | CLOSED, TO_SPOOLER},
+        {QUEUE_BEHIND, BLOCKING | STOPPED, TO_SPOOLER},
+        {QUEUE_AWAY, BLOCKING, TO_SPOOLER},
+        {QUEUE_AWAY, 0, TO_SPOOLER},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct queue_options options = usual;
         struct span_queue *queue;
         struct batch *batch = NULL;
-        const unsigned what = cases[i].what;
+        const unsigned state = cases[i].state;
 
-        options.is_blocking = (what & WAITS) != 0;
-        options.queue_bytes = what & PRESSED ? 2 * options.batch_bytes : QUEUE_ROOM;
+        options.is_blocking = (state & BLOCKING) != 0;
+        options.queue_bytes = state & FULL ? 2 * options.batch_bytes : QUEUE_ROOM;
         queue = queue_new(&options);
-        queue_set_route(queue, cases[i].way);
-        add(queue, what & PRESSED ? 50 : QUEUE_BATCH);
-        if (what & STOPS)
+        queue_set_route(queue, cases[i].route);
+        add(queue, state & FULL ? 50 : QUEUE_BATCH);
+        if (state & STOPPED)
             queue_stop(queue, clock_ms() + QUEUE_LONG);
-        if (what & CLOSED)
+        if (state & CLOSED)
             queue_close(queue);
-        if (cases[i].gets == 'a') {
+        if (cases[i].taker == TO_SPOOLER) {
             CHECK((batch = take_as_spooler(queue)) != NULL);
             queue_finish(queue, batch);
         } else {
-            CHECK(is_nothing_aside(queue));
+            CHECK(is_none_for_spooler(queue));
         }
-        if (cases[i].gets == 'd')
+        if (cases[i].taker == TO_SENDER)
             CHECK((batch = queue_take(queue)) != NULL);
-        else if (cases[i].way != QUEUE_DIRECT && !(what & CLOSED))
+        else if (cases[i].route != QUEUE_DIRECT && !(state & CLOSED))
             CHECK((batch = queue_take(queue)) == NULL);
-        if (cases[i].gets == 'd' && batch)
+        if (cases[i].taker == TO_SENDER && batch)
             queue_finish(queue, batch);
         queue_free(queue);
     }
@@ -120,20 +123,20 @@ TEST(test_spooler_first)
     queue_set_route(queue, QUEUE_AWAY);
     batch = take_as_spooler(queue);
     CHECK(batch && batch->count == QUEUE_BATCH && batch->first == 0);
-    queue_put_back(queue, batch); /* the disk refuses it: as without a spool */
+    queue_put_back(queue, batch); /* the disk has failed: a sender gets the batch */
     queue_set_route(queue, QUEUE_DIRECT);
     batch = queue_take(queue);
     CHECK(batch && batch->first == 0);
     queue_settle(queue, batch, OUTCOME_ACCEPTED, QUEUE_BATCH);
     queue_finish(queue, batch);
-    has(queue, OUTCOME_ACCEPTED, QUEUE_BATCH, QUEUE_BATCH);
+    check_counts(queue, OUTCOME_ACCEPTED, QUEUE_BATCH, QUEUE_BATCH);
     queue_free(queue);
 }
 
 /* ---- outcomes of spans ---- */
 
-/* Spans have their outcomes in any order. In an arranged batch nobody knows which ones come first.
- */
+/* Spans get their outcomes in any order. The queue does not know which spans of an arranged batch
+ * have their outcome. */
 static void check_outcomes(bool is_arranged)
 {
     struct queue_options options = usual;
@@ -170,7 +173,7 @@ TEST(test_outcomes)
     check_outcomes(true);
 }
 
-/* A batch that is put back has lost its settled spans. */
+/* A batch that is put back contains only the spans that are not settled. */
 TEST(test_put_back)
 {
     struct span_queue *queue = queue_new(&usual);
@@ -190,18 +193,18 @@ TEST(test_put_back)
     CHECK(!batch || clock_ms() - begin_ms >= 1000);
     if (batch)
         queue_put_back(queue, batch);
-    has(queue, OUTCOME_INVALID, 1, 1);
+    check_counts(queue, OUTCOME_INVALID, 1, 1);
     queue_set_route(queue, QUEUE_DIRECT);
     batch = queue_take(queue);
     CHECK(batch && batch->count == 1);
     queue_finish(queue, batch);
-    CHECK(queue_wait(queue, QUEUE_HAS_ROOM, 0)); /* its bytes are free again, once */
+    CHECK(queue_wait(queue, QUEUE_HAS_ROOM, 0)); /* the bytes of the batch were freed once */
     queue_free(queue);
 }
 
-/* The spooler has put a part of a batch on disk in the order of arrival, because memory was too
- * short to sort them. A sender sends exactly the rest. */
-TEST(test_arrange_the_rest)
+/* The spooler has written some spans of a batch in the order of arrival, because it had no memory
+ * to sort them. A sender sends exactly the other spans. */
+TEST(test_arrange_remaining)
 {
     static const struct endpoint endpoints[] = {{.service = {"s", 1}}, {.service = {"t", 1}}};
     struct batch_list batches = {.batch_spans = 6, .batch_bytes = 4096};
@@ -245,7 +248,42 @@ TEST(test_idle_spooler)
     CHECK(queue_take_for_spool(queue, clock_ms() + 300) == NULL && !queue_is_done(queue));
     CHECK((double)(clock() - begin) / CLOCKS_PER_SEC < 0.1);
     queue_finish(queue, sent);
-    has(queue, OUTCOME_UNDELIVERED, 2 * QUEUE_BATCH, 0);
+    check_counts(queue, OUTCOME_UNDELIVERED, 2 * QUEUE_BATCH, 0);
+    queue_free(queue);
+}
+
+static void *take(void *queue)
+{
+    return queue_take(queue);
+}
+
+/* A sender that waits for more spans takes the open batch when none will come in time. */
+TEST(test_pause)
+{
+    struct queue_options options = usual;
+    struct span_queue *queue = queue_new(&usual);
+    void *batch = NULL;
+    int64_t begin_ms = clock_ms();
+    pthread_t sender;
+
+    CHECK(pthread_create(&sender, NULL, take, queue) == 0);
+    add(queue, 1);
+    pause_us(10000); /* usually, the sender waits by then */
+    queue_note_pause(queue, QUEUE_LONG + 1);
+    CHECK(pthread_join(sender, &batch) == 0 && batch && ((struct batch *)batch)->count == 1);
+    CHECK(clock_ms() - begin_ms < QUEUE_LONG / 2);
+    queue_note_pause(queue, QUEUE_LONG + 1); /* there is no batch */
+    queue_finish(queue, batch);
+    queue_free(queue);
+
+    options.batch_timeout_ms = 50;
+    queue = queue_new(&options);
+    begin_ms = clock_ms();
+    add(queue, 1);
+    queue_note_pause(queue, 50); /* not longer than the sender waits anyway */
+    batch = queue_take(queue);
+    CHECK(clock_ms() - begin_ms >= 50);
+    queue_finish(queue, batch);
     queue_free(queue);
 }
 
@@ -267,7 +305,7 @@ TEST(test_late)
     CHECK(batch && batch->count == 2);
     queue_settle(queue, batch, OUTCOME_SPOOLED, 2);
     queue_finish(queue, batch);
-    has(queue, OUTCOME_SPOOLED, 2, 0);
+    check_counts(queue, OUTCOME_SPOOLED, 2, 0);
     queue_end(queue);
     CHECK(!queue_wait(queue, QUEUE_HAS_ENDED, clock_ms()));
     queue_end(queue);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Spans by rules, in the plugin: fields of all types; a recording in several traces. Events and spans that no rule names
-# are the same as without rules. Rules against a model: test-pairing.c; every form of a rule: test-shipped-rules.py.
+# Spans by rules, in the plugin: fields of all types, and a recording of several traces. Events that no rule names have the
+# same spans as without rules. test-pairing.c compares rules with a model; test-shipped-rules.py has every form of a rule.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 import os
@@ -14,7 +14,7 @@ US = 1000
 
 class Rules(Recorded):
     def test_where(self):
-        """Fields with other names in some events: in the key, the parent's key, the name, tags and errors; not in
+        """`where` gives a field another name: in the key, the parent's key, the name, tags and errors, but not in
         conditions."""
         classes = {"t:a": {"id": Integer(64), "what": String(), "size": Integer(32)}, "t:in": {"of": Integer(64), "id": Integer(64)},
                    "t:out": {"id": Integer(64)}, "t:b": {"old": Integer(64), "id": Integer(64), "why": String()}}
@@ -108,8 +108,6 @@ class Rules(Recorded):
         self.assertEqual(len(spans), 100)
 
     def test_beside_others(self):
-        folder = os.path.join(self.folder, "old")
-        os.mkdir(folder)
         other = self.record({"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}},
                             [(1000, "t:a", {"k": 1}), (2000, "t:b", {"k": 1})])
         rules = self.rules("[span s]\nbegin = x:a\nend = x:b\nkey = k\n")
@@ -118,7 +116,7 @@ class Rules(Recorded):
         self.assertEqual((spans, counters["events_foreign"]), (without, before["events_foreign"]))
 
     def test_several_files(self):
-        """Files and folders, with commas in between; a parent's own file comes first."""
+        """Files and folders, separated by commas. The parent's section is first searched in the same file."""
         folder = self.record({"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}, "t:c": {"k": Integer(64)}},
                              [(1000, "t:a", {"k": 1}), (2000, "t:b", {"k": 1}), (3000, "t:c", {"k": 1})])
         first = self.rules("[span s]\nbegin = t:a\nend = t:c\nkey = k\n", "first.rules")
@@ -143,7 +141,6 @@ class Rules(Recorded):
         said = self.convert(folder, rules=f"{first},{first}", fails=True)
         self.assertIn("the same event t:a", said)
         self.assertIn("cannot be opened", self.convert(folder, rules=self.path("none"), fails=True))
-
 
 
 if __name__ == "__main__":

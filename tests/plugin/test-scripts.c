@@ -2,7 +2,7 @@
  * Scripts of events (scripts/NAME.events, see scripts/README.md) through the assembler: the spans
  * must be those of NAME.spans, and after every line every event must be in a span or in a counter.
  *
- *     test-scripts                     all scripts of SRC/tests/plugin/scripts
+ *     test-scripts                     runs all scripts of $SRC/tests/plugin/scripts
  *     test-scripts FILE.events >FILE.spans   writes the spans of this script
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -23,10 +23,10 @@ struct run {
     struct event defaults; /* set by "with" */
     struct event event;
     FILE *out;
-    uint64_t spans; /* given out */
+    uint64_t spans; /* that the assembler gave out */
     uint64_t pad;   /* bytes that are added to the value */
     uint64_t copies;
-    bool hide; /* spans are only counted */
+    bool hide; /* only count spans */
     uint64_t hidden;
 };
 
@@ -192,7 +192,7 @@ static void set_event(struct run *run, FILE *log)
         script_fail(&run->line, "a value is missing after", name);
 }
 
-/* The caller frees the copies of the text, with so many more bytes behind them. */
+/* Returns copies of the text, and pad bytes after them. The caller frees the result. */
 static char *repeated(struct text text, uint64_t copies, uint64_t pad)
 {
     char *made = malloc(text.length * copies + pad + 1);
@@ -223,7 +223,7 @@ static void add_event(struct run *run)
     free(log);
 }
 
-/* Sets defaults for the rest of the run, whose memory is not freed: a script is a few KB. */
+/* Sets the attributes that all later events have. The texts stay in an array of the last 64. */
 static void set_defaults(struct run *run)
 {
     for (unsigned i = 1; i < run->line.count; i++) {

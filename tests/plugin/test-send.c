@@ -41,7 +41,7 @@ static void send_one(struct transport *transport, const struct payload *payload,
     waiting[sent++] = reply;
 }
 
-/* Before the answers come, the second sender has put its batch into the spool. */
+/* Before the answers arrive, the second sender puts its batch into the spool. */
 static void await(struct transport *transport)
 {
     struct error error;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # The rules that come with BlkKin, on events as the newest release of each program records them. Names and types of
-# fields are from the sources that each test names. No event is left over.
+# fields are from the sources that each test names. The rules use every event, except where a test gives counters.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 import os
@@ -19,7 +19,8 @@ class Shipped(Recorded):
     tested = set()
 
     def spans(self, name, classes, events, context=None, **left_over):
-        """events: (ms, thread, name, values). Returns for each span: name, start and end in ms, its parent's name."""
+        """Converts events: (ms, thread, name, values). left_over: counters of events without a span; the others must be 0.
+        Returns for each span: name, start and end in ms, its parent's name."""
         self.tested.add(name)
         folder = self.record(classes, [
             ((1 + ms) * MS, event, values, {"vpid": 10, "vtid": thread, "procname": "daemon" if thread == 10 else f"t{thread}",
@@ -35,14 +36,15 @@ class Shipped(Recorded):
                        self.made.get(span.get("parentId"), {}).get("name")) for span in made)
 
     def tags(self, name):
-        """Returns the tags of the spans of this name, by their start."""
+        """Returns the tags of the spans of this name, in the order of their starts."""
         return [span["tags"] for span in sorted(self.made.values(), key=lambda span: span["timestamp"]) if span["name"] == name]
 
     def services(self):
         return {span["localEndpoint"]["serviceName"] for span in self.made.values()}
 
     def test_seastar(self):
-        """Seastar of June 2026, include/seastar/core/internal/io_trace_tp.h. Threads have names; the statedump has the process's."""
+        """Seastar of June 2026, include/seastar/core/internal/io_trace_tp.h. Threads have names of their own; the statedump
+        has the name of the process."""
         end = {"req_id": HEX}
         classes = {"lttng_ust_statedump:procname": {"procname": TEXT}, "seastar_io:io_queue_queued": {
             "fd": I32, "req_id": HEX, "direction": I32, "pclass": U32, "offset": U64, "length": U64},
@@ -58,7 +60,7 @@ class Shipped(Recorded):
             ("disk", 2, 4, "io"), ("io", 0, 4, None), ("io", 1, 3, None), ("wait", 0, 2, "io"), ("wait", 1, 3, "io")])
         self.assertEqual(self.services(), {"scylla"})
         self.assertEqual(self.tags("io")[0]["lttng.procname"], "t11")
-        # without the statedump: the first name, until the main thread has one
+        # without the statedump, the service is the first thread's name, until the main thread records an event
         again = [(ms + 10, 10, name, values) for ms, _, name, values in events[1:]]
         last = [(ms + 20, thread, name, values) for ms, thread, name, values in events[1:]]
         self.spans("seastar", classes, events[1:] + again + last)
@@ -108,8 +110,8 @@ class Shipped(Recorded):
             ("nfs4_Compound", 1, 6, "rpc"), ("rpc", 0, 7, None), ("v4 OP_GETATTR", 2, 3, None)])
 
     def test_libcamera(self):
-        """libcamera 0.7.2, include/libcamera/internal/tracepoints: LTTng refuses request_complete and request_cancel
-        there."""
+        """libcamera 0.7.2, include/libcamera/internal/tracepoints. LTTng refuses request_complete and request_cancel of
+        this version."""
         status = Enum(32, False, {"RequestPending": 0, "RequestComplete": 1, "RequestCancelled": 2})
         request, call = {"request": HEX, "cookie": U64, "status": status}, {"pipeline_name": TEXT, "function_name": TEXT}
         names = ("construct", "reuse", "queue", "device_queue", "complete", "cancel", "destroy")
@@ -129,7 +131,7 @@ class Shipped(Recorded):
             begins_unmatched=1, begun_again=1), [
             ("ipa processStats", 2, 3, None), ("request until a buffer", 0, 5, None), ("request until a buffer", 11, 15, None)])
         self.assertEqual([tags.get("error") for tags in self.tags("request until a buffer")], [None, "FrameCancelled"])
-        # where LTTng accepts them; without cookies
+        # an LTTng that accepts both events; requests without cookies
         self.assertEqual(self.spans("libcamera", classes, [
             event(0, "construct", 0), event(10, "queue", 0), event(11, "device_queue", 0), event(15, "complete", 0), event(20, "reuse", 0),
             event(21, "queue", 0), event(25, "cancel", 0), event(30, "destroy", 0)]), [("request", 0, 5, None), ("request", 11, 15, None)])
@@ -193,7 +195,7 @@ class Shipped(Recorded):
             ("function 0x1", 0, 3, None), ("function 0x3", 1, 2, "function 0x1")])
 
     def nbd(self, cookie, chunk):
-        """A read that is answered in a chunk, and a write by a simple reply: on one host, both sides."""
+        """A read that is answered by a chunk, and a write that is answered by a simple reply; both sides on one host."""
         classes = {"nbd_send_request": {"from": U64, "len": U64, cookie: U64, "flags": Integer(16), "type": Integer(16), "name": TEXT},
                    "nbd_receive_simple_reply": {"error": I32, "errname": TEXT, cookie: U64},
                    chunk: {"flags": Integer(16), "type": Integer(16), "name": TEXT, cookie: U64, "length": U32},
@@ -264,7 +266,7 @@ class Shipped(Recorded):
         self.assertEqual([len(span["annotations"]) for span in self.made.values()], [1])
 
     def test_phases(self):
-        """A pattern, not rules for a program."""
+        """rules/phases.rules is a pattern to copy from, not rules for a program."""
         api = {"operation": TEXT, "phase": Enum(8, False, {"ENTER": 0, "EXIT": 1}), "correlation_id": U64}
         self.assertEqual(self.spans("phases", {"gpu:api": api, "gpu:kernel": {"name": TEXT, "begin_ns": U64, "correlation_id": U64}}, [
             (0, 11, "gpu:api", {"operation": "launch", "phase": 0, "correlation_id": 1}),

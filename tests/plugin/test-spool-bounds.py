@@ -63,8 +63,8 @@ def too_old():
 def too_old_while_away():
     with folder() as spool:
         fill(spool, 1000)
-        # young while the sink starts on a busy machine: if not, a reader would find them old
-        run = Run(AWAY, "sleep:5500", "live", "add:100", "flush", "close", spool=spool,  # older than spool_age_ms
+        # a busy machine must start the sink before the spans are too old; after the sleep they are too old
+        run = Run(AWAY, "sleep:5500", "live", "add:100", "flush", "close", spool=spool,
                   spool_age_ms=5000, batch_spans=100)
         # a sender's record was removed while the sender read it
         expect(run.counts["spool"]["dropped"] >= 100, run.explain())
@@ -76,7 +76,7 @@ def boot_ms():
 
 
 def written_at(spool, time_ms):
-    """Sets the wall clock's time in the records."""
+    """Sets the time (of the wall clock) in the records."""
     for path in files(spool):
         for at, _, _ in records(path):
             with open(path, "rb") as file:
@@ -125,16 +125,15 @@ int fdatasync(int fd)
 
 
 def preloaded(spool, code, **environment):
-    """Returns the environment of a sink whose calls of the C library are in this C code."""
+    """Returns the environment of a sink in which this C code replaces functions of the C library."""
     library = os.path.dirname(spool) + "/preloaded.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=code, text=True, check=True)
     return {"LD_PRELOAD": library, **environment}
 
 
 @scenario
-def failed_fsync_is_told():
-    """A failed fsync is reported and counted within a second. Before a batch counts, spans wait for a disk that
-    works."""
+def failed_fsync_is_reported():
+    """A failed fsync is reported within a second. With spool-fsync=batch, spans wait in the queue until fsync works."""
     with folder() as spool:
         environment = preloaded(spool, FAILING_FSYNC)
         run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, env=environment, status=1)
@@ -171,7 +170,7 @@ int unlinkat(int folder, const char *name, int flags)
 
 
 @scenario
-def a_slow_disk_holds_up_nobody():
+def slow_disk_delays_nobody():
     """Files are synced and removed without the lock of the spool: adding spans, and reading the account, do not wait
     for the disk."""
     with folder() as spool, Collector() as collector:
@@ -245,7 +244,7 @@ def small_disk(size):
 
 @scenario
 def full_disk():
-    """Spans that the disk refuses wait in the queue, as without a spool; all arrive."""
+    """Spans that do not fit on the disk wait in the queue, as without a spool. All spans arrive."""
     with small_disk(500000) as disk, Collector(listening=False) as collector:
         run = Run(collector, "live", "add:10000", "wait:spool-accepted:1000", "flush", "close",
                   when=("No space left on device", collector.start), spool=disk + "/spool",
@@ -257,7 +256,7 @@ def full_disk():
 
 @scenario
 def full_disk_and_queue():
-    """Then the oldest of the queue are dropped, and counted; the spool's stay."""
+    """If the disk and the queue are full, the oldest spans of the queue are dropped and counted. Spooled spans stay."""
     with small_disk(500000) as disk, Collector() as collector:
         spool = disk + "/spool"
         run = Run(AWAY, "live", "add:50000", "flush", "close", spool=spool, batch_spans=100, noise=200,
@@ -293,7 +292,7 @@ def file_that_finds_no_room():
         expect(got == ids(1500), "not in order")
 
 
-# ---- whose it is ---------------------------------------------------------------------------------------
+# ---- the owner of the spool ----------------------------------------------------------------------------
 
 
 @scenario
@@ -303,7 +302,7 @@ def second_sink_is_refused():
                 "wait:accepted:1", "say:ready", "pause"]
         with subprocess.Popen(args, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as first:
             try:
-                expect(first.stderr.readline() == "ready\n", "it did not start")
+                expect(first.stderr.readline() == "ready\n", "the first sink did not start")
                 Run(collector, "add:1", "close", spool=spool, status=1).says("another sink uses it")
             finally:
                 first.kill()
@@ -311,7 +310,7 @@ def second_sink_is_refused():
 
 
 @scenario
-def nothing_for_others():
+def other_users_cannot_read():
     with folder() as spool:
         os.environ["SPOOL_TEST_TOKEN"] = "sesame-open"
         fill(spool, 300, bearer_token_env="SPOOL_TEST_TOKEN")
@@ -325,7 +324,7 @@ def nothing_for_others():
 
 
 @scenario
-def no_such_place():
+def wrong_folder():
     Run(AWAY, "close", spool="/proc/spool", status=1).says('spool "/proc/spool": cannot be made')
     Run(AWAY, "close", spool="/etc/passwd", status=1).says('spool "/etc/passwd": expected a folder')
     Run(AWAY, "close", spool="", status=1).says("expected the path of a folder")
@@ -344,13 +343,13 @@ def folder_of_others():
 
 
 @scenario
-def interrupted_while_it_hangs():
+def interrupted_while_the_collector_hangs():
     """Spans in the queue and in flight go to the spool within flush-timeout-ms."""
     with folder() as spool, Collector(default=hang()) as hung, Collector() as collector:
         begin = time.monotonic()
         run = Run(hung, "add:5000", "interrupt", "close", spool=spool, on_full="block",
                   batch_spans=100, request_timeout_ms=30000, flush_timeout_ms=500)
-        expect(time.monotonic() - begin < 10 * PATIENCE, "it took too long")
+        expect(time.monotonic() - begin < 10 * PATIENCE, "took too long")
         run.has(spooled=5000, undelivered=0, spool_waiting=5000)
         drain(spool, collector)
         each_once(collector, 5000)

@@ -4,7 +4,7 @@
 
 test-spool.py [NAME]...     all scenarios, or those whose names contain one of these
 
-KILLS=N: how often the sink is killed (default 20; each takes some 0.3 s).
+KILLS=N: how often the sink is killed (default 20; a kill takes about 0.3 s).
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -31,7 +31,7 @@ KILLS = int(os.environ.get("KILLS", "20"))
 
 
 @scenario
-def untouched_while_the_collector_is_well():
+def empty_while_the_collector_works():
     with folder() as spool, Collector() as collector:
         run = Run(collector, "live", "add:5000", "flush", "close", spool=spool)
         run.has(accepted=5000, spooled=0, retries=0, spool_spans=0, spool_bytes=0)
@@ -41,7 +41,7 @@ def untouched_while_the_collector_is_well():
 
 @scenario
 def away_then_back_in_order():
-    """With one sender all is in order: waiting spans, those that came meanwhile, later ones."""
+    """With one sender all spans arrive in order: spooled spans, spans added while these are sent, and later ones."""
     with folder() as spool, Collector(listening=False) as collector:
         run = Run(collector, "live", "add:1000", "wait:spooled:1000", "say:back", "pace:1000", "add:1000",
                   "wait:spool-accepted:1000", "add-until:accepted:100", "flush", "close", spool=spool,
@@ -63,14 +63,14 @@ def away_then_back_with_many_senders():
 
 @scenario
 def faults_that_pass():
-    """With any faults of single requests, each span arrives, by several senders.
+    """Requests of several senders fail: each span arrives.
 
-    No fault is one for which a batch is given up, as for 404 and 500, however often one batch meets it. A batch whose
-    connection breaks again and again is given up after retry-timeout-ms.
+    The sink gives up no batch because of these faults, as it does because of 404 and 500. It gives up a batch whose
+    connection breaks again and again after retry-timeout-ms, which is long.
     """
     faults = [status(503), reset_after_request(), close_at_once(), status(429), raw(b"HTTP/1.1 2"),
               status(502), reset_at_once(), status(504), raw(b"")] * 3
-    script = [step for fault in faults for step in (fault, ok())]  # if not, the pauses grow
+    script = [step for fault in faults for step in (fault, ok())]  # a success ends the growth of pauses
     with folder() as spool, Collector(script) as collector:
         run = Run(collector, "live", "add:3000", "flush", "wait:spool-accepted:1000", "close",
                   spool=spool, batch_spans=50, retry_timeout_ms=600000)
@@ -81,18 +81,18 @@ def faults_that_pass():
 
 @scenario
 def slow_collector_and_full_queue():
-    """A live session whose collector is slower than the spans come: none is dropped."""
-    all_came = threading.Event()
+    """The collector of a live session is slower than the program: no span is dropped."""
+    all_added = threading.Event()
 
     def take_late(connection):
         """However slowly a busy machine makes the spans, the collector is slower."""
-        all_came.wait(60)
+        all_added.wait(60)
         return slow(0.2)(connection)
 
     with folder() as spool, Collector(default=take_late) as collector:
-        run = Run(collector, "live", "pace:20", "add:5000", "say:all came", "flush", "close", spool=spool,
+        run = Run(collector, "live", "pace:20", "add:5000", "say:all added", "flush", "close", spool=spool,
                   batch_spans=50, batch_bytes=1 << 16, queue_bytes=1 << 19, request_timeout_ms=100000,
-                  when=("all came\n", all_came.set))
+                  when=("all added\n", all_added.set))
         run.has(dropped=0, undelivered=0, spool_waiting=0)
         expect(run.counts["spooled"] > 2500, run.explain())
         each_once(collector, 5000)
@@ -130,8 +130,8 @@ def several_requests_at_once():
 
 
 @scenario
-def one_asks_while_it_is_away():
-    """Eight senders have a record each when the collector goes. Not all of them retry: that would be 50 requests."""
+def one_sender_probes_while_away():
+    """Each of eight senders has a record when the collector goes. Only one sender probes: eight would make 50 requests."""
     have_all, first = threading.Barrier(8), iter(range(8))
 
     def goes(connection):
@@ -142,18 +142,18 @@ def one_asks_while_it_is_away():
 
     with folder() as spool, Collector(default=goes) as collector:
         fill(spool, 10000)
-        run = Run(collector, "requests:8", "sleep:2000", "interrupt", "close", spool=spool)  # for as long as the test watches
+        run = Run(collector, "requests:8", "sleep:2000", "interrupt", "close", spool=spool)  # 2 s: the test counts the requests of this time
         run.has(spool_waiting=10000)
         expect(8 < run.counts["requests"] < 30, run.explain())
 
 
 @scenario
-def retry_after_is_heeded():
+def retry_after_is_obeyed():
     with folder() as spool, Collector([status(429, ["Retry-After: 1"])]) as collector:
         Run(collector, "live", "add:1000", "wait:spool-accepted:1000", "flush", "close", spool=spool,
             batch_spans=100).has(spooled=1000)
         times = [request.time for request in collector.requests]
-        expect(times[1] - times[0] > 0.9, "it did not wait: %s" % times)
+        expect(times[1] - times[0] > 0.9, "the sink did not wait: %s" % times)
 
 
 # ---- what the collector refuses ----------------------------------------------------------------------
@@ -172,7 +172,7 @@ scenarios_of(filled, {
 
 @scenario
 def poison_does_not_stop_the_others():
-    """A batch that the collector always answers with 500 is given up, and delays no other."""
+    """The sink gives up a batch that the collector always answers with 500. The batch does not delay other batches."""
     with folder() as spool, Collector(default=judge(has_bad_span, 500)) as collector:
         fill(spool, 1000, bad="5")
         run = Run(collector, "wait:spool-accepted:900", "wait:spool-undelivered:100", "close",
@@ -180,7 +180,7 @@ def poison_does_not_stop_the_others():
         run.has(spool_accepted=900, spool_undelivered=100, spool_waiting=0)
 
 
-# ---- records that are not as they were ---------------------------------------------------------------
+# ---- damaged records ---------------------------------------------------------------------------------
 
 
 @scenario
@@ -237,7 +237,7 @@ def done_records_are_not_sent_again():
 
 
 class Flighty:
-    """A collector that comes and goes, at one port; remembers ids and their number."""
+    """A collector that starts and stops at random, at one port. It counts how often it got each id."""
 
     def __init__(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -261,7 +261,7 @@ class Flighty:
             self.stopping.wait(source.uniform(0, 0.4))
 
     def take_late(self, request):
-        """Takes a request of a connection that outlives its collector: its answer may arrive."""
+        """Counts a request on a connection that outlives its collector, because the sink may get the answer."""
         self.taken.update(request.ids())
 
     def __enter__(self):
@@ -276,9 +276,9 @@ class Flighty:
 @scenario
 def killed_at_random():
     """
-    Spans come all the time, the collector comes and goes, the sink is killed. What had its outcome
-    when it was killed is at the collector in the end; and of each kill, at most a batch of each
-    sender is there twice. What waited in the queue is lost with the process, but was not settled.
+    Spans are added all the time, the collector starts and stops, and the sink is killed. In the end the collector has
+    each span that was settled when the sink was killed. For each kill, at most one batch of each sender arrives twice.
+    Spans in the queue are lost with the process, but they were not settled.
     """
     senders, batch = 3, 20
     source = random.Random(int(os.environ.get("SEED", "1")))
@@ -299,7 +299,7 @@ def killed_at_random():
                         last = int(line.split()[1])
                 sink.wait()
                 timer.join()
-                expect(sink.returncode == -signal.SIGKILL, "it ended by itself: %s" % sink.returncode)
+                expect(sink.returncode == -signal.SIGKILL, "the sink ended by itself: %s" % sink.returncode)
             settled.update(ids(last - first, first))
             first += 1000000
             kills_in_spool += bool(files(spool))
@@ -311,13 +311,13 @@ def killed_at_random():
             collector.taken.update(last_one.accepted)
     lost = settled - set(collector.taken)
     twice = sum(count - 1 for count in collector.taken.values())
-    print("killed %d times, %d of them with something in the spool: %d spans settled, %d taken, "
+    print("killed %d times, %d of them with spans in the spool: %d spans settled, %d taken, "
           "%d lost, %d twice (at most %d), %d torn" %
           (KILLS, kills_in_spool, len(settled), len(collector.taken), len(lost), twice,
            KILLS * senders * batch, run.counts["spool"]["corrupt"]))
-    expect(settled, "nothing was settled: nothing is shown")
+    expect(settled, "no span was settled: the test shows nothing")
     expect(not lost, "lost: %s" % sorted(lost)[:20])
-    expect(twice <= KILLS * senders * batch, "too many came twice")
+    expect(twice <= KILLS * senders * batch, "too many arrived twice")
     expect(kills_in_spool or KILLS < 10, "the spool was never used")
 
 

@@ -1,6 +1,6 @@
 /*
- * Like test-starvation.c, for the allocations of the HTTP transport and of libcurl while they talk
- * to a collector.
+ * Like test-starvation.c, for the allocations of the HTTP transport, of libcurl and of the spool,
+ * with a collector.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- a collector that takes everything, without allocations ---- */
+/* ---- a collector that accepts all spans, without allocations ---- */
 
 static int listener;
 static atomic_uint received; /* spans */
@@ -167,16 +167,16 @@ static void check_account(const struct exporter_counts *counts)
     CHECK(counts->spans == 5 && counts->waiting == 0);
     CHECK(counts->spans == accepted + undelivered + counts->outcome[OUTCOME_NO_MEMORY]);
     CHECK((undelivered == 0) == (reports == 0));
-    /* A span that is given up may have arrived all the same. A span for whose answer there was no
-     * memory comes again: libcurl itself sends it if the connection was used before. Nobody has
-     * read compressed bodies. */
+    /* The collector may have received an undelivered span. If there was no memory to read an
+     * answer, the spans arrive again: libcurl itself repeats the request on a connection that it
+     * has used before. The collector does not read compressed bodies. */
     if (compression == COMPRESSION_NONE)
         CHECK(received >= accepted &&
               received <= (counts->requests + (starve.failed != 0)) * BATCH_SPANS);
 }
 
-/* Returns whether an allocation has failed: with two threads the same number is not always the same
- * allocation. */
+/* Returns whether an allocation has failed. Two threads allocate, so a number does not always name
+ * the same allocation. */
 static bool check_failure(uint64_t fail_at, bool and_after)
 {
     struct exporter_counts counts = {.spans = 0};
@@ -199,7 +199,7 @@ static bool check_failure(uint64_t fail_at, bool and_after)
 
 /* ---- with a spool ---- */
 
-/* Empties the spool without failures: its spans arrive once. Returns their number. */
+/* Sends the spool's spans without failures: each span arrives once. Returns the number of spans. */
 static uint64_t empty_spool(void)
 {
     struct exporter *exporter;
@@ -217,8 +217,8 @@ static uint64_t empty_spool(void)
     return counts.spool.found;
 }
 
-/* Each span is in the spool, or counted as lost for want of memory. */
-static bool check_putting_in(uint64_t fail_at, bool and_after)
+/* Each span is in the spool, or counted as lost for lack of memory. */
+static bool check_spooling(uint64_t fail_at, bool and_after)
 {
     struct exporter_counts counts = {.spans = 0};
     struct exporter *exporter;
@@ -242,7 +242,7 @@ static bool check_putting_in(uint64_t fail_at, bool and_after)
 }
 
 /* Each span is delivered, or still in the spool. */
-static bool check_taking_out(uint64_t fail_at, bool and_after)
+static bool check_draining(uint64_t fail_at, bool and_after)
 {
     struct exporter_counts counts = {.spans = 0};
     struct exporter *exporter;
@@ -258,7 +258,7 @@ static bool check_taking_out(uint64_t fail_at, bool and_after)
     if (exporter) {
         int64_t end_ms = 0, failed_end_ms = 0;
 
-        /* all leave, unless an allocation has failed: then some may stay */
+        /* all spans leave the spool; if an allocation has failed, some may stay */
         while (exporter_counts(exporter).spool.waiting &&
                (__atomic_load_n(&starve.failed, __ATOMIC_RELAXED)
                     ? wait_up_to(50, &failed_end_ms)
@@ -275,7 +275,7 @@ static bool check_taking_out(uint64_t fail_at, bool and_after)
     return has_failed;
 }
 
-/* Until none fails any more, five times in a row. */
+/* Fails each allocation in turn, until five runs in a row had no such allocation. */
 static void check_all(const char *what, bool (*check)(uint64_t, bool))
 {
     for (int and_after = 0; and_after <= 1; and_after++) {
@@ -302,8 +302,8 @@ static void check_spool(void)
 
     compression = COMPRESSION_NONE;
     snprintf(folder, sizeof(folder), "%s/spool", getenv("TMPDIR"));
-    check_all("putting in", check_putting_in);
-    check_all("taking out", check_taking_out);
+    check_all("spooling", check_spooling);
+    check_all("draining", check_draining);
     snprintf(lock, sizeof(lock), "%s/lock", folder);
     CHECK(unlink(lock) == 0 && rmdir(folder) == 0); /* no other file is left */
 }
@@ -316,7 +316,7 @@ int main(void)
     listener = loopback_listen(&port);
     CHECK(pthread_create(&thread, NULL, serve, NULL) == 0);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/api/v2/spans", port);
-    /* failing functions: see starve.h */
+    /* these functions fail on request: see starve.h */
     curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc);
     for (compression = COMPRESSION_NONE; compression <= COMPRESSION_GZIP; compression++)
         check_all(compression == COMPRESSION_GZIP ? "gzip" : "plain", check_failure);

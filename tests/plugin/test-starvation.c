@@ -1,7 +1,7 @@
 /*
- * For each allocation from events to the file, a run in which it fails, and a run in which all
- * later ones fail, too. Nothing crashes, leaks, hangs or is lost without a count. The output is
- * well-formed. Without babeltrace2.
+ * The allocations between events and the file. For each one, the test makes a run in which only
+ * this allocation fails, and a run in which all later ones fail, too. Nothing crashes, leaks, hangs
+ * or is lost without a count. The output is well-formed. The test does not use babeltrace2.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +24,7 @@ struct starved_run {
     struct assembler_counts core;
     struct exporter_counts out;
     bool set_up;
-    json_t *spans; /* in the file; for OTLP an object: the number of each span */
+    json_t *spans; /* in the file; of OTLP, an object: how often each span is in the file */
     int64_t time_ns;
     uint32_t sequence;
 };
@@ -35,7 +35,7 @@ static char large[20000];
 static enum protocol_format format = FORMAT_ZIPKIN;
 static size_t min_size;
 
-/* ---- the workload: every way that memory is taken ---- */
+/* ---- the workloads: they reach every allocation ---- */
 
 static struct event next_event(struct starved_run *run, enum event_kind kind, uint64_t span_id,
                                const char *service)
@@ -80,7 +80,7 @@ static void add_whole(struct starved_run *run, uint64_t span_id, const char *ser
     struct event event = next_event(run, EVENT_SPAN, span_id, service);
 
     event.duration_ns = (uint64_t)MS;
-    /* long enough to make the log grow at the next number */
+    /* long enough to make the log grow when the next number is added */
     event.origin.process = (struct text){large, 150};
     event.dropped = span_id % 3;
     event.log = text_of(log);
@@ -98,8 +98,8 @@ static void add_streamed(struct starved_run *run, enum event_kind kind, uint64_t
 
 #define STARVED_STEPS 5 /* in one event */
 
-/* Few spans of every kind. */
-static void few(struct starved_run *run)
+/* Adds a few spans of every kind. */
+static void add_few(struct starved_run *run)
 {
     char service[32];
 
@@ -124,7 +124,7 @@ static void few(struct starved_run *run)
     }
     for (uint64_t i = 1; i <= 2; i++)
         add_streamed(run, EVENT_END, 100 + i);
-    /* texts that no buffer has room for yet, services that the encoder has not seen */
+    /* texts larger than all buffers so far, and services that the encoder does not know yet */
     add_text(run, 50, sizeof(large));
     add_text(run, 50, 10);
     for (unsigned i = 0; i < 5; i++) {
@@ -137,8 +137,8 @@ static void few(struct starved_run *run)
     add_whole(run, 400, "osd", "broken");
 }
 
-/* More open spans than the table has buckets at first, then more than the limit. */
-static void many(struct starved_run *run)
+/* Adds more open spans than the table has buckets at first, and then more than the limit. */
+static void add_many(struct starved_run *run)
 {
     for (uint64_t i = 1; i <= 1300; i++)
         add_original(run, i, "osd", "sr");
@@ -200,7 +200,8 @@ static bool set_up(struct starved_run *run)
 
 /* ---- the content of the file ---- */
 
-/* Returns the next field of this number; beside number 1 there are no others. */
+/* Returns the next field with this number. Stores fields with number 1 in *first; there are no
+ * fields with other numbers. */
 static struct text next_of(struct pb_reader *reader, uint32_t number, struct text *first)
 {
     struct pb_member field = {.tag = 0};
@@ -229,7 +230,7 @@ static void count_span(json_t *counts, struct text resource, struct text span)
     free(name);
 }
 
-/* Reads a whole request, without a rest. */
+/* Reads a whole request. Returns how often each span is in the request. */
 static json_t *load_otlp(void)
 {
     FILE *file = fopen(path, "rb");
@@ -286,7 +287,7 @@ static void perform(struct starved_run *run, void (*workload)(struct starved_run
     (void)unlink(path);
 }
 
-/* ---- requirements ---- */
+/* ---- checks of a run ---- */
 
 static void check_otlp_file(const struct starved_run *run)
 {
@@ -327,7 +328,7 @@ static void check_account(const struct starved_run *run)
     CHECK(out->waiting == 0);
 }
 
-/* Every loss is in a counter: if all counters are as without failures, so are the spans. */
+/* Every loss is counted: if no counter differs from a run without failures, no span differs. */
 static void check_nothing_silent(const struct starved_run *run, const struct starved_run *whole)
 {
     if (memcmp(&run->core, &whole->core, sizeof(run->core)) == 0 &&
@@ -340,7 +341,7 @@ static void check_small_loss(const struct starved_run *run, const struct starved
 {
     CHECK(run->core.events == whole->core.events);
     CHECK(run->core.events_no_room <= 1);
-    /* a lost step takes its inner steps along, and a lost event all of its steps */
+    /* with a step its inner steps are lost, and with an event all of its steps */
     CHECK(run->out.outcome[OUTCOME_ACCEPTED] + 1 + run->core.log_errors - whole->core.log_errors +
               STARVED_STEPS * run->core.events_no_room >=
           whole->out.outcome[OUTCOME_ACCEPTED]);
@@ -370,7 +371,7 @@ static bool check_failure(void (*workload)(struct starved_run *), const struct s
     return failed != 0;
 }
 
-/* least: allocations that must have failed in turn. */
+/* Fails each allocation of the workload in turn. There must be at least `least` allocations. */
 static void test(const char *name, void (*workload)(struct starved_run *), uint64_t least)
 {
     struct starved_run whole;
@@ -400,14 +401,14 @@ int main(void)
         0)
         return 2;
     path = endpoint + strlen("file:");
-    test("few spans", few, 60);
-    /* the memory of each span would take long, and was tested above */
+    test("few spans", add_few, 60);
+    /* the small allocations of each span would take long, and were tested above */
     min_size = 16384;
-    test("many spans", many, 2);
+    test("many spans", add_many, 2);
     format = FORMAT_OTLP;
-    test("many spans as OTLP", many, 2);
+    test("many spans as OTLP", add_many, 2);
     min_size = 0;
-    test("few spans as OTLP", few, 60);
+    test("few spans as OTLP", add_few, 60);
     free(endpoint);
     return check_status();
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The plugin in babeltrace2: for each of its allocations, a run in which it fails, and a run in which all later ones fail,
-too (starvation/starve.h). The same on a disk that is full, for a while or for ever, or that cannot sync written data. The
-plugin ends in good order, reports lost spans, and its counters add up.
+"""The plugin in babeltrace2: for each of the plugin's allocations, a run in which it fails, and a run in which all later
+ones fail, too (starvation/starve.h). Further runs have a disk that is full, for a while or for ever, or whose fsync fails.
+The plugin does not crash, frees all blocks, reports lost spans, and its counters add up.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -37,12 +37,12 @@ def run(trace, fail_at, and_after, disk=None, parameters=""):
         with open(OUTPUT) as file:
             text = file.read()
         os.remove(OUTPUT)
-        spans = json.loads(text or "[]")  # made, but not written to, if the start failed
+        spans = json.loads(text or "[]")  # if the start failed, the file may be empty
     return done.returncode, done.stderr, spans
 
 
 def sums(said):
-    """Returns the account's sums: (total, parts) of the events and of the spans; none without an account."""
+    """Returns the account's sums: (total, parts) of the events and of the spans; [] without an account."""
     account = re.search(r"^blkin: (events: .*)", said, re.M)
     if not account:
         return []
@@ -51,12 +51,13 @@ def sums(said):
 
 
 def faults(status, said, spans, whole=None):
-    """Returns the faults of a run. whole: a run without failures, which delivers all spans; None: some are left out."""
+    """Yields the faults of a run. whole: the results of a run without failures, which delivers all spans; None: a stage
+    leaves out spans, and only sums are checked."""
     live = re.search(r"^starve: \d+ allocations, \d+ failed, (-?\d+) live", said, re.M)
     if status not in (0, 1):
         yield f"exit status {status}"
     if not live:
-        yield "no account of the allocations: it has crashed"
+        yield "no account of the allocations: babeltrace2 has crashed"
     elif live.group(1) != "0":
         yield f"{live.group(1)} blocks were not freed"
     account = sums(said)
@@ -64,7 +65,7 @@ def faults(status, said, spans, whole=None):
         if status == 0:
             yield "no account"
         if not re.search(r"memory", said, re.I):
-            yield "it does not say that there was no memory"
+            yield "no message says that there was no memory"
     if not account:
         return
     if re.search(r" [1-9]\d* (?:held|waiting)\b", said):
@@ -81,7 +82,7 @@ def faults(status, said, spans, whole=None):
 
 
 def check_sums(trace, what, parameters):
-    """Undelivered spans are left out, and counted."""
+    """Checks runs in which a stage leaves out spans: the sums hold. Returns the faults."""
     found = []
     for and_after in (False, True):
         fail_at, said = 0, ""
@@ -156,7 +157,7 @@ def check_disk(trace):
         if status != 0 or sums(said) != [events, spans] or found != whole[2]:
             yield f"full for {writes} writes: status {status}, {len(found)} spans\n{said}"
         if "trying again" not in said or "No space left on device" not in said:
-            yield f"full for {writes} writes: it does not say so\n{said}"
+            yield f"full for {writes} writes: no message says so\n{said}"
     status, said, found = run_on(trace, {"STARVE_DISK": "1000000"}, ",retry-timeout-ms=200")
     if status != 1 or found or f"{spans[0]} undelivered" not in said or f"{spans[0]} of {spans[0]} spans were not delivered" not in said:
         yield f"full for ever: status {status}, {len(found)} spans\n{said}"

@@ -1,6 +1,6 @@
 /*
- * The hash table: of links with one hash the newest is first, also after the table has grown; all
- * are found, and removed.
+ * The hash table: of all links with one hash, the newest is the first, also after the table has
+ * grown. Every link is found, and can be removed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@ static struct thing *thing_of(struct table_link *link)
     return caa_container_of(link, struct thing, in_table);
 }
 
-/* Returns their number, or 0 if the newest is not first. */
+/* Returns the number of links with this hash; 0 if a newer link follows an older one. */
 static unsigned count_in_order(const struct table *table, uint64_t hash)
 {
     struct table_link *link = table_first_of(table, hash);

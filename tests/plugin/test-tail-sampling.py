@@ -31,7 +31,7 @@ def one_of(request, number):
 
 
 class Recording:
-    """A trace of LTTng's with two programs; events may be added in any order."""
+    """A trace of two programs. Events may be added in any order."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -46,7 +46,7 @@ class Recording:
         add_blkin(self.trace)
 
     def request(self, number, duration=5 * MS, log="", root=True, name="write", at=None):
-        """Adds a client's span, a server's below it, and one below that; the last to begin ends first."""
+        """Adds a client's span, its child of a server, and the child's child. The innermost span ends first."""
         at = 10 * S + number * 3 * MS if at is None else at
         span, ids = 10 * number, {"trace_id": low(number), "high": HIGH}
         self.todo += [(at + 3 * MS, self.osd, (span + 3, "flush", span + 2, MS, 0, ""), ids),
@@ -98,7 +98,7 @@ class Tail(unittest.TestCase):
         return counters
 
     def delivered(self):
-        """Returns the spans of each trace, and its reason, which one span has."""
+        """Returns for each trace the number of its spans, and the reason of the decision, which one span has as a tag."""
         traces = collections.defaultdict(list)
         for span in self.spans():
             traces[int(span["traceId"][-16:], 16) - low(0)].append(span)
@@ -111,7 +111,7 @@ class Tail(unittest.TestCase):
         return {number: len(spans) for number, spans in traces.items()}, reasons
 
     def test_exactly_those(self):
-        """The first rule that fits is the reason; all spans of the trace are there, and none of any other one."""
+        """The first rule that fits is the reason. All spans of these traces are delivered, and none of other traces."""
         expected, sizes = {}, {}
         for i in range(TRACES):
             more, reason = {}, None
@@ -149,7 +149,7 @@ class Tail(unittest.TestCase):
         self.assertIn(f"{all_spans - kept} sampled out", said)
 
     def test_late(self):
-        """A span that comes when its trace is decided follows the decision."""
+        """A span that arrives after the decision about its trace follows the decision."""
         for i in range(200):
             self.recording.request(i, log=tag("error", "EIO") if i % 2 else "")
         for i in range(200):
@@ -179,7 +179,7 @@ class Tail(unittest.TestCase):
         self.assertEqual(set(self.delivered()[0].values()), {3})
 
     def test_interrupted(self):
-        """Ended by a signal: held traces are decided, too."""
+        """A signal ends the conversion: the stage decides about the traces that it holds."""
         for i in range(3000):
             self.recording.request(i, log=tag("error", "EIO") if i % 2 else "")
         self.recording.write()
@@ -211,11 +211,11 @@ class Tail(unittest.TestCase):
         parts = []
 
         def read_until(file, word):
-            """Reads a little at a time, so that the trace lasts until then."""
+            """Reads a little at a time, so that the conversion lasts until a message has the word."""
             def is_said():
                 parts.append(file.read(2000))
                 return word in run.said
-            wait_until(is_said, lambda: f"nothing is said of {word}: {run.said}", every_s=0.05)
+            wait_until(is_said, lambda: f"no message has {word}: {run.said}", every_s=0.05)
 
         with open(fifo) as file:
             parts.append(file.read(1))

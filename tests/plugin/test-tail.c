@@ -1,6 +1,5 @@
 /*
- * Names, histograms, statistics and the rules of tail sampling: their counts, and the rules that
- * fit.
+ * The model for tail sampling: names, histograms, statistics, rules, open traces and durations.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -52,7 +51,7 @@ static int64_t random_value(void)
     return (int64_t)((dice(UINT64_C(1) << 31) << 32 | dice(UINT64_C(1) << 31) << 1) >> dice(62));
 }
 
-/* Each value has the bucket of the definition. */
+/* Each value is in the bucket that the definition (a logarithm) gives. */
 TEST(test_buckets)
 {
     for (int n = 0; n < 60000; n++) {
@@ -69,7 +68,8 @@ TEST(test_buckets)
     }
 }
 
-/* Returns a value in the bucket of this bound, although doubles are rounded. */
+/* Returns the last value of the bucket with this upper bound. The factor allows for the rounding of
+ * doubles. */
 static int64_t last_of(double upper)
 {
     if (upper > 1e12)
@@ -84,7 +84,7 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* A coarser scale has the same values; its buckets are sums of the finer one's. */
+/* Each scale counts the same values. A bucket is the sum of buckets of a finer scale. */
 TEST(test_scales)
 {
     static int64_t values[20000];
@@ -153,7 +153,7 @@ TEST(test_quantiles)
 
 /* ---- statistics */
 
-/* Makes a client's span and a server's; the names have these numbers. */
+/* Makes a trace of a client's span and a server's span. The names are given by their numbers. */
 static void make_trace(struct trace_model *model, uint32_t client, uint32_t server, uint32_t name,
                        int64_t duration, bool is_error)
 {
@@ -187,7 +187,7 @@ static uint32_t number_of(struct names *names, const char *what, uint64_t i)
     return names_id(names, text_of(text));
 }
 
-/* More services than the limit: bounded, and everything is counted. */
+/* More services than the limit: the rows stay bounded, and all spans and calls are counted. */
 TEST(test_many)
 {
     struct names *names = names_new(65536, 1 << 20);
@@ -248,7 +248,7 @@ static void end(struct tail_sampler *sampling)
     trace_model_destroy(&sampling->model);
 }
 
-/* Returns the rule that fits; "": none. */
+/* Returns the rule that fits a trace; "": none. Adds the trace to the statistics. */
 static const char *why(struct tail_sampler *sampling, const char *server, const char *name,
                        int64_t duration, bool is_error)
 {
@@ -274,7 +274,7 @@ TEST(test_globs)
     CHECK_TEXT(why(&s, "osd.4", "write", 10, true), "");
     CHECK_TEXT(why(&s, "osd.2", "write", 10, false), "");
     CHECK_TEXT(why(&s, "osd 7", "has two words", 10000, false), "\"osd 7:*two words\" > 1us");
-    CHECK_TEXT(why(&s, "osd 7", "two words", 2000, false), ""); /* the server's takes half */
+    CHECK_TEXT(why(&s, "osd 7", "two words", 2000, false), ""); /* the server's span takes half */
     CHECK_TEXT(why(&s, "any", "scrub", INT64_C(3000000001), false), ":scrub > 3s");
     CHECK_TEXT(why(&s, "any", "write", INT64_C(3000000000), false), "client > 2s");
     CHECK_TEXT(why(&s, "any", "write", INT64_C(1600000000), false), "> 1.5s");
@@ -296,7 +296,7 @@ TEST(test_rare)
     end(&s);
 }
 
-/* Compares with the spans of earlier periods, from 1000 spans on. */
+/* A percentile compares with the spans of earlier periods, if these had at least 1000 spans. */
 TEST(test_unusual)
 {
     struct tail_sampler s;
@@ -306,7 +306,7 @@ TEST(test_unusual)
     for (int i = 0; i < 999; i++)
         CHECK_TEXT(why(&s, "osd", "write", 2000 + 2 * i, false), "");
     statistics_begin_period(s.statistics);
-    CHECK_TEXT(why(&s, "osd", "write", 1000000, false), ""); /* one too few */
+    CHECK_TEXT(why(&s, "osd", "write", 1000000, false), ""); /* 999 spans */
     statistics_begin_period(s.statistics);
     CHECK_TEXT(why(&s, "osd", "write", 1000000, false), "osd > p99.0");
     CHECK_TEXT(why(&s, "osd", "read", 1000000, false), ""); /* never seen */
@@ -316,7 +316,7 @@ TEST(test_unusual)
     end(&s);
 }
 
-/* Each trace's share is its own, and the traces of 1/100 are among those of 1/10. */
+/* A share depends on the trace's id: each trace that 1/100 keeps is one that 1/10 keeps. */
 TEST(test_shares)
 {
     struct tail_sampler hundredth, tenth;
@@ -342,7 +342,7 @@ TEST(test_shares)
     end(&tenth);
 }
 
-/* Former rules have no statistics of other names. */
+/* The rules remember by numbers which names fit. With another set of names they compare again. */
 TEST(test_other_statistics)
 {
     struct tail_sampler first, second;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The traces of make_traces.py through babeltrace2 and the sink: status, account, messages and spans are those of
-traces/NAME.expected. Where babeltrace2 itself reports less since 2.1, those of NAME.expected-2.1.
+"""babeltrace2 and the sink convert the traces of make_traces.py. Status, account, messages and spans are those of
+traces/NAME.expected; since babeltrace2 2.1, which reports less, those of NAME.expected-2.1 if this file exists.
 
-test-traces.py           all of them
+test-traces.py           converts all traces
 test-traces.py --write   writes traces/*.expected again: read the diff
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -32,7 +32,7 @@ def brief(line):
 
 
 def messages(stderr, folder):
-    """Returns the sink's messages, and of babeltrace2's only the causes of a failure in the sink."""
+    """Yields the sink's messages; of babeltrace2's messages, only the causes of a failure in the sink."""
     for line in stderr.replace(folder, "FOLDER").splitlines():
         if line.startswith("blkin: "):
             yield brief(line)
@@ -118,7 +118,7 @@ STREAMS_KIB = 16 * 1024
 
 
 def peak_kib(folder, *sink):
-    """Returns the most memory of a conversion."""
+    """Returns the peak memory of a conversion in KiB; None: it failed."""
     child = subprocess.Popen(["babeltrace2", f"--plugin-path={PLUGINS}", "convert", folder, *sink],
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
@@ -147,7 +147,7 @@ def main():
         write()
         return 0
     results = [check_memory(), check_clock_offset()] + [check(name) for name in names()]
-    if since_2_1():  # as CTF 2 requires it
+    if since_2_1():  # MIP 1 is the version of babeltrace2's protocol that CTF 2 requires
         results += [check(name, "--allowed-mip-versions=1") for name in names()]
     print(f"{len(results)} cases")
     return 0 if all(results) else 1

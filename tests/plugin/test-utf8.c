@@ -10,14 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns the length of a sequence with this first byte; 0: no sequence begins so. */
+/* Returns the length of a sequence with this first byte; 0: no sequence begins with the byte. */
 static size_t length_of(unsigned char lead)
 {
     return lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
 }
 
 /* Do the bytes begin with the shortest form of a code point that is no surrogate? */
-static bool is_right(const unsigned char *bytes, size_t count)
+static bool is_valid(const unsigned char *bytes, size_t count)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const size_t length = length_of(bytes[0]);
@@ -35,7 +35,7 @@ static bool is_right(const unsigned char *bytes, size_t count)
 }
 
 /* Could more bytes complete a valid sequence? */
-static bool can_become_right(const unsigned char *bytes, size_t count)
+static bool can_become_valid(const unsigned char *bytes, size_t count)
 {
     const size_t length = length_of(bytes[0]);
     unsigned char whole[4];
@@ -48,18 +48,18 @@ static bool can_become_right(const unsigned char *bytes, size_t count)
         memset(whole, 0x80, sizeof(whole));
         whole[1] = more[second];
         memcpy(whole, bytes, count);
-        if (is_right(whole, length))
+        if (is_valid(whole, length))
             return true;
     }
     return false;
 }
 
 /* Returns the length of the longest beginning that more bytes could make valid, and at least 1. */
-static size_t wrong_part(const unsigned char *bytes, size_t count)
+static size_t invalid_part(const unsigned char *bytes, size_t count)
 {
     size_t taken = 1;
 
-    while (taken < count && can_become_right(bytes, taken + 1))
+    while (taken < count && can_become_valid(bytes, taken + 1))
         taken++;
     return taken;
 }
@@ -68,12 +68,12 @@ static void check(const unsigned char *bytes, size_t count)
 {
     char out[8] = "", *at = out;
     const size_t taken = utf8_put(&at, (const char *)bytes, count);
-    const bool right = is_right(bytes, count);
+    const bool valid = is_valid(bytes, count);
 
     *at = '\0';
-    CHECK(taken == (right ? length_of(bytes[0]) : wrong_part(bytes, count)));
-    CHECK((size_t)(at - out) == (right ? taken : 3));
-    CHECK(memcmp(out, right ? (const char *)bytes : UTF8_REPLACEMENT, (size_t)(at - out)) == 0);
+    CHECK(taken == (valid ? length_of(bytes[0]) : invalid_part(bytes, count)));
+    CHECK((size_t)(at - out) == (valid ? taken : 3));
+    CHECK(memcmp(out, valid ? (const char *)bytes : UTF8_REPLACEMENT, (size_t)(at - out)) == 0);
 }
 
 TEST(test_each_sequence)

@@ -128,7 +128,7 @@ def step_id(span, steps):
 
 
 class Thread:
-    """The events of one recording thread, numbered; streaming events have numbers of their own."""
+    """The numbered events of one recording thread. Events of streamed spans are numbered separately."""
 
     def __init__(self, thread, service="osd", ip="10.0.0.1", port=6800, context=None):
         self.thread, self.context, self.service = thread, context, service

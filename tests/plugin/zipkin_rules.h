@@ -1,6 +1,6 @@
 /*
- * Rules of both Zipkin's own and the Go decoders (OpenTelemetry collector, Jaeger, Tempo). Every
- * encoded span must keep them, because one that breaks them costs a whole batch.
+ * Rules of Zipkin's own decoder and of the Go decoders (OpenTelemetry collector, Jaeger, Tempo).
+ * Every encoded span must obey the rules, because a span that breaks one costs a whole batch.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +24,7 @@ static inline bool rule_is_id(const json_t *value)
 static inline bool rule_is_time(const json_t *value)
 {
     return json_is_integer(value) && json_integer_value(value) > 0 &&
-           json_integer_value(value) <= INT64_MAX / 1000 + 1;
+           json_integer_value(value) <= INT64_MAX / 1000;
 }
 
 static inline bool rule_is_duration(const json_t *value)
@@ -70,7 +70,7 @@ static inline const char *annotations_fault(json_t *annotations)
     json_t *annotation;
 
     if (!json_is_array(annotations) || json_array_size(annotations) == 0)
-        return "annotations are no array, or an empty one";
+        return "annotations are not an array, or are empty";
     json_array_foreach(annotations, i, annotation)
     {
         const json_t *value = json_object_get(annotation, "value");
@@ -114,18 +114,18 @@ static inline const char *tags_fault(json_t *tags)
     json_t *value;
 
     if (!json_is_object(tags) || json_object_size(tags) == 0)
-        return "tags are no object, or an empty one";
+        return "tags are not an object, or are empty";
     json_object_foreach(tags, key, value)
     {
         if (!json_is_string(value))
-            return "a tag that is no string";
+            return "a tag that is not a string";
         if (strncmp(key, "otlp.link.", 10) == 0) {
             if (!rule_is_link(value))
-                return "a tag that a receiver takes for a link";
+                return "a malformed link";
             continue;
         }
         if (rule_is_taken(key))
-            return "a tag that a receiver takes for something else";
+            return "a tag with a key that a receiver gives another meaning";
     }
     return NULL;
 }
@@ -191,7 +191,7 @@ static inline const char *span_fault(json_t *span)
 
     if (!json_is_object(span) || !json_object_get(span, "traceId") ||
         !json_object_get(span, "id") || !json_object_get(span, "localEndpoint"))
-        return "no object, no id or no localEndpoint";
+        return "not an object, or without traceId, id or localEndpoint";
     json_object_foreach(span, key, value)
     {
         const char *fault = member_fault(span, key, value);

@@ -29,12 +29,12 @@ from common import pause, wait_until  # noqa: E402
 
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
-from faulty_collector import Collector, slow  # noqa: E402
+from faulty_collector import Collector  # noqa: E402
 from scenarios import expect, run_scenarios, scenario  # noqa: E402
 
 RUNS = int(os.environ.get("RUNS", "3"))
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
-IMAGE_BYTES = 12 << 20  # small, because a faster copy is one of a shorter moment
+IMAGE_BYTES = 12 << 20  # small, so that a copy takes a short time
 PER_RUN = 5  # images of one run of the program
 AWAY = "http://127.0.0.1:1"  # nobody listens
 
@@ -97,7 +97,7 @@ def images(chance, workload, count):
         finally:
             program.kill()
             program.communicate()
-            # its child processes end with it, but maybe a moment later
+            # the program's child processes may end a moment later
             wait_until(lambda: subprocess.run(["fuser", "-s", "-M", "-m", folder], check=False,
                                               stderr=subprocess.DEVNULL).returncode, "nobody uses the folder")
     os.unlink(image)

@@ -2,16 +2,16 @@
 
 Each EXPECTATION is SERVICE:SIDE:COUNT[:FEATURE...], SIDE server or client. Features:
 
-  joined   every span has a key, and a span of the other side has the same one and fits in time
+  joined   every span has a key, and exactly one span of the other side has the same key and fits in time
   keyed    every span has a key
   keyless  no span has a key
   below    every span has a parent, a server span of the same service, that encloses its begin
   unique   below, and the parent's payload is the same
   root     no span has a parent
   guess    every span without a parent is tagged as a guess
-  honest   no span of the other side that fits in time has its key and is another request
+  honest   no span has the key of another request of the other side that fits in time
   slow     every span lasts 0.3 s or longer
-  alike    all have as many bytes of request and response as the first one
+  alike    all spans have as many bytes of request and response as the first span
   true     the parent of every span that has one is the request with the same payload
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -45,7 +45,8 @@ def end(span):
 
 
 def covers(client, server):
-    """A server's end may be late, because it is taken after the write, when others may have run first."""
+    """Does the server's span begin during the client's? The server's end is not compared: the preload takes this time
+    after the write, when other threads may have run first."""
     return client["timestamp"] <= server["timestamp"] + SKEW and end(client) >= server["timestamp"] - SKEW
 
 
@@ -68,7 +69,7 @@ def check(span, feature, group):
             return f"its key is another request's: {show(wrong[0])}"
     elif feature == "alike":
         if any(tag(span, key) != tag(group[0], key) for key in ("request.bytes", "response.bytes")):
-            return f"it is not as the first one: {show(group[0])}"
+            return f"its bytes are not those of the first span: {show(group[0])}"
     elif feature == "slow":
         if span["duration"] < 300000:
             return "it is short"
@@ -83,7 +84,7 @@ def check(span, feature, group):
             return "it has a parent"
     elif feature in ("below", "unique"):
         if not parent or parent.get("kind") != "SERVER":
-            return "it has no parent that serves"
+            return "its parent is no server's span"
         if parent["localEndpoint"]["serviceName"] != span["localEndpoint"]["serviceName"]:
             return "its parent is of another service"
         if not parent["timestamp"] <= span["timestamp"] <= end(parent):
@@ -93,7 +94,7 @@ def check(span, feature, group):
     elif feature == "guess":
         if tag(span, "blkin.cause") == "guess":
             if parent or len(tag(span, "blkin.guess") or "") != 49:
-                return "a guess is linked, or does not say what it is"
+                return "a guess is linked, or has no tag blkin.guess with ids"
         elif not parent:
             return "it is no guess and has no parent"
     elif feature == "true":

@@ -1,6 +1,5 @@
 /*
- * Opens a file before the constructors of libraries run, as the constructor of libcap-ng does, and
- * sleeps.
+ * Opens a file before the constructors of libraries run, as libcap-ng does, and sleeps.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,7 @@
 /*
- * A server of one thread without tracing. A request is a line of calls on its file, such as "pread
- * 4096 0; fdatasync", and the answer is "done". If the line is "commit", the requests of all
- * waiting clients are answered at once, by one group commit.
+ * A server of one thread without tracing. A request is a line of calls on the server's file, such
+ * as "pread 4096 0; fdatasync", and the answer is "done". Requests "commit" of several clients
+ * wait, and are answered together after one group commit.
  *
  *     usage: files PORT FILE CLIENTS: ends after CLIENTS clients have connected and disconnected
  *
@@ -20,8 +20,9 @@
 
 static int file, other;
 static char bytes[1 << 16];
-static int waiting[FILES_CLIENTS_MAX], waiting_count; /* for the commit */
-static int clients[FILES_CLIENTS_MAX], client_count, gathered;
+static int waiting[FILES_CLIENTS_MAX], waiting_count; /* clients that wait for the commit */
+static int clients[FILES_CLIENTS_MAX], client_count;
+static int gathered; /* the number of requests for which gather() waits */
 static const char *file_name;
 
 static void must(int holds, const char *what)
@@ -32,7 +33,7 @@ static void must(int holds, const char *what)
     }
 }
 
-/* Closes by one call and opens by another one: the descriptor's number stays. */
+/* Closes and opens the file by stdio(3). The descriptor keeps its number. */
 static void reopen(const char *path)
 {
     FILE *stream = fdopen(file, "r+");
@@ -126,7 +127,8 @@ static void commit(void)
         answer(waiting[--waiting_count]);
 }
 
-/* Gathers requests without a call that waits for events, which would be another round. */
+/* Waits until enough clients have sent requests. A call that waits for events would begin another
+ * round of the preload. */
 static void gather(void)
 {
     int ready = 0, bytes_there;

@@ -1,10 +1,10 @@
 /*
  * A server that puts itself under a seccomp filter: filtered ACTION WHEN HOW PORT
  *
- * ACTION: kill, trap or errno. The filter does this for every system call that serving does not
+ * ACTION: kill, trap or errno: the filter's action for every system call that serving does not
  * need. WHEN: before or after the first request. HOW: prctl; fork: a child serves under the filter;
  * tsync: a thread that does not serve sets the filter for all threads. The server starts a client,
- * which is not traced and makes three requests. Exit status 0: all were answered.
+ * which is not traced and makes three requests. Exit status 0: all requests were answered.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -54,7 +54,7 @@ static void install(void)
         fail("filter");
 }
 
-/* Uses calls that are not traced. */
+/* Sends a request by raw system calls, which the preload does not see. */
 static void ask(int fd)
 {
     static unsigned id;
@@ -82,7 +82,7 @@ static void *serve_all(void *after)
     pid_t child;
     char byte;
 
-    /* a server's first wait loads LTTng: with "before", the filter comes first */
+    /* a server's first wait loads LTTng: with "before", the filter must be set earlier */
     if (!is_for_all || is_after)
         fd = accept(listener, NULL, NULL);
     for (; count < (is_after ? 1 : 0); count++)

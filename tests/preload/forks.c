@@ -6,19 +6,19 @@
  *
  *     forks close PORT COUNT FILES
  *         the same, but the first time without a fork. Each child closes all descriptors from 4 on,
- *         and opens FILES files, which must be its own until it ends; if not, it fails with a
- *         message.
+ *         and opens FILES files. The descriptors must stay the child's; if not, the child fails
+ *         with a message.
  *
  *     forks bare PORT COUNT
- *         answers by turns itself, in a child of _Fork(3), and in one of clone(2).
+ *         answers by turns itself, in a child of _Fork(3), and in a child of clone(2).
  *
  *     forks twice PORT COUNT
- *         each connection is a grandchild's. The process in between ends at once, or after the
- *         grandchild, by turns.
+ *         a grandchild answers. By turns, the process in between ends at once, or after the
+ *         grandchild.
  *
  *     forks busy PORT COUNT
- *         two threads send requests to each other all the time. Meanwhile COUNT children are
- *         forked, which call exit(3). The program fails if a child has not ended after a minute.
+ *         two threads send requests to each other all the time. Meanwhile the program forks COUNT
+ *         children, which call exit(3). It fails if a child has not ended after a minute.
  *
  *     forks ask PORT COUNT
  *         sends COUNT requests. Prints the time of the slowest one, in us.
@@ -29,21 +29,13 @@
 #include "wire.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 /* ---- servers ---- */
 
@@ -69,7 +61,7 @@ static void use_files(int count)
     for (int i = 0; i < count; i++) {
         if (fstat(fds[i], &again) < 0 || again.st_ino != status[i].st_ino ||
             again.st_dev != status[i].st_dev || again.st_size != 1) {
-            fprintf(stderr, "file %d of %d is not the program's any more\n", fds[i], count);
+            fprintf(stderr, "descriptor %d is no longer the program's file\n", fds[i]);
             exit(1);
         }
     }
@@ -189,7 +181,8 @@ static void fork_while_busy(const char *address, int children)
     exit(0);
 }
 
-static void in_between(int fd, bool ends_first)
+/* The process between the server and the grandchild that answers. */
+static void fork_grandchild(int fd, bool ends_first)
 {
     const pid_t parent = getpid(), child = fork();
     int status;
@@ -216,7 +209,7 @@ static void serve_twice(const char *address, int connections)
         const pid_t child = fork();
 
         if (child == 0)
-            in_between(fd, i % 2);
+            fork_grandchild(fd, i % 2);
         close(fd);
         if (child < 0 || waitpid(child, &status, 0) != child || status)
             fail("a child has failed");
@@ -227,9 +220,9 @@ static void serve_twice(const char *address, int connections)
 
 /* ---- the client ---- */
 
-static double ask(const char *address)
+static int64_t ask(const char *address)
 {
-    const double begin = now_us();
+    const int64_t begin_ns = monotonic_ns();
     const int fd = connect_to(address, 0);
     char byte = 'x';
 
@@ -238,12 +231,12 @@ static double ask(const char *address)
     if (read(fd, &byte, 1) != 0) /* the child's end */
         fail(address);
     close(fd);
-    return now_us() - begin;
+    return monotonic_ns() - begin_ns;
 }
 
 int main(int count, char **arguments)
 {
-    double slowest = 0;
+    int64_t slowest_ns = 0;
 
     if (count == 4 && strcmp(arguments[1], "serve") == 0) {
         serve(arguments[2], atoi(arguments[3]), 0);
@@ -257,11 +250,11 @@ int main(int count, char **arguments)
         serve_twice(arguments[2], atoi(arguments[3]));
     } else if (count == 4 && strcmp(arguments[1], "ask") == 0) {
         for (int i = atoi(arguments[3]); i > 0; i--) {
-            const double time = ask(arguments[2]);
+            const int64_t time_ns = ask(arguments[2]);
 
-            slowest = time > slowest ? time : slowest;
+            slowest_ns = time_ns > slowest_ns ? time_ns : slowest_ns;
         }
-        printf("%.0f\n", slowest);
+        printf("%" PRId64 "\n", slowest_ns / 1000);
     } else {
         fprintf(stderr, "see the head of forks.c\n");
         return 2;

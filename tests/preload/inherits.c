@@ -1,5 +1,6 @@
 /*
- * Starts a program under a seccomp filter that allows everything: inherits PROGRAM ARGUMENT...
+ * Starts a program under a seccomp filter that allows all system calls: inherits PROGRAM
+ * ARGUMENT...
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,19 +1,19 @@
 /*
- * Signals that meet the library's own work: its look for rings at a server's first wait, and the
- * recording in the middle of a wait.
+ * Signals that arrive while the preload works: while it looks for rings at a server's first wait,
+ * or records in the middle of a wait.
  *
  *     interrupts WAY PORT
- *         A server that only sets a flag at SIGUSR1, and waits until it is set. WAY: poll, ppoll,
- *         select, pselect, epoll_wait, epoll_pwait, epoll_pwait2, accept or accept4. The signal
- *         comes during the look.
+ *         A server waits until a handler of SIGUSR1 has set a flag. WAY: poll, ppoll, select,
+ *         pselect, epoll_wait, epoll_pwait, epoll_pwait2, accept or accept4. The signal arrives
+ *         while the preload looks for rings.
  *
  *     interrupts idle PORT
- *         The same, and the signal comes while the answer to a request is recorded in the middle of
+ *         The same, but the signal arrives while the preload records an answer in the middle of
  *         poll(2).
  *
  *     interrupts restart PORT | ignored PORT
- *         A signal that does not end the call: accept(2) goes on after a handler of SA_RESTART, and
- *         poll(2) if the signal is ignored.
+ *         A signal that does not end the call: accept(2) continues after a handler of SA_RESTART,
+ *         and poll(2) if the signal is ignored.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,13 +29,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static volatile sig_atomic_t is_told;
-static int told[2] = {-1, -1}; /* a pipe that gets a byte then, if there is one */
+static volatile sig_atomic_t is_signalled;
+static int pipe_ends[2] = {-1, -1}; /* if it is open, the handler writes a byte into this pipe */
 
 static void on_signal(int number)
 {
-    is_told = number;
-    if (told[1] >= 0 && write(told[1], "", 1) != 1)
+    is_signalled = number;
+    if (pipe_ends[1] >= 0 && write(pipe_ends[1], "", 1) != 1)
         _exit(3);
 }
 
@@ -49,8 +49,8 @@ static int64_t now_ms(void)
 
 /* ---- the signal ---- */
 
-static int64_t tell_after_ms; /* 0: never */
-static bool tells_while_blocked;
+static int64_t signal_after_ms; /* when clock_gettime() sends SIGUSR1; 0: never */
+static bool signals_only_while_blocked;
 
 /* In the middle of a wait, and only there, the library has blocked signals. */
 static bool is_blocked(void)
@@ -64,9 +64,9 @@ static bool is_blocked(void)
 /* The library reads the clock when it looks for expired spans. LTTng's threads read it, too. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now)
 {
-    if (tell_after_ms && gettid() == getpid() && now_ms() >= tell_after_ms &&
-        (!tells_while_blocked || is_blocked())) {
-        tell_after_ms = 0;
+    if (signal_after_ms && gettid() == getpid() && now_ms() >= signal_after_ms &&
+        (!signals_only_while_blocked || is_blocked())) {
+        signal_after_ms = 0;
         (void)kill(getpid(), SIGUSR1);
     }
     return (int)syscall(SYS_clock_gettime, clock, now);
@@ -116,15 +116,15 @@ static void handle(void (*handler)(int), int flags)
 static void wait_for_flag(const char *way, int listener)
 {
     handle(on_signal, 0);
-    tell_after_ms = now_ms();
-    while (!is_told) {
+    signal_after_ms = now_ms();
+    while (!is_signalled) {
         if (wait_by(way, listener) >= 0 || errno != EINTR)
             fail(way);
     }
     printf("%s: woken\n", way);
 }
 
-/* ---- the signal comes in the middle of a wait ---- */
+/* ---- the signal arrives in the middle of a wait ---- */
 
 static void wait_idle(const char *port, int listener)
 {
@@ -137,14 +137,14 @@ static void wait_idle(const char *port, int listener)
     fd = accept(listener, NULL, NULL);
     if (write(ours, &byte, 1) != 1 || read(fd, &byte, 1) != 1 || write(fd, &byte, 1) != 1)
         fail("a request");
-    tells_while_blocked = true; /* not before the wait, however late a busy machine begins it */
-    tell_after_ms = now_ms() + 30;
-    while (!is_told) {
+    signals_only_while_blocked = true; /* not before the wait, which may begin late */
+    signal_after_ms = now_ms() + 30;
+    while (!is_signalled) {
         if (poll(polled, 2, -1) >= 0 || errno != EINTR)
             fail("poll");
     }
-    if (tell_after_ms)
-        fail("the signal did not come in the middle of the wait");
+    if (signal_after_ms)
+        fail("the signal did not arrive in the middle of the wait");
     printf("idle: woken\n");
 }
 
@@ -156,22 +156,22 @@ static void accept_after_restart(const char *port, int listener)
     char byte;
     pid_t client;
 
-    if (pipe(told) != 0)
+    if (pipe(pipe_ends) != 0)
         fail("pipe");
     client = fork();
     if (client == 0) {
-        if (read(told[0], &byte, 1) != 1)
+        if (read(pipe_ends[0], &byte, 1) != 1)
             _exit(1);
         (void)connect_to(port, 0);
         _exit(0);
     }
     handle(on_signal, SA_RESTART);
-    tell_after_ms = now_ms();
-    if (accept(listener, NULL, NULL) < 0 || !is_told)
+    signal_after_ms = now_ms();
+    if (accept(listener, NULL, NULL) < 0 || !is_signalled)
         fail("accept");
     if (waitpid(client, &status, 0) != client || status)
         fail("the client");
-    printf("restart: goes on\n");
+    printf("restart: continues\n");
 }
 
 static void poll_ignoring(int listener)
@@ -179,10 +179,10 @@ static void poll_ignoring(int listener)
     struct pollfd polled[2] = {{listener, POLLIN, 0}, {listener, POLLIN, 0}};
 
     handle(SIG_IGN, 0);
-    tell_after_ms = now_ms();
+    signal_after_ms = now_ms();
     if (poll(polled, 2, 300) != 0)
         fail("poll");
-    printf("ignored: goes on\n");
+    printf("ignored: continues\n");
 }
 
 int main(int count, char **arguments)

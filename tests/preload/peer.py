@@ -1,8 +1,8 @@
 """A server or a client: peer.py serve|stall IP PORT REQUESTS MS IN OUT, peer.py request IP PORT REQUESTS FROM IN OUT
 
-One connection of REQUESTS requests of IN bytes, from the client's port FROM (0: any), each answered after MS ms, or
-once there is a file MS, with OUT bytes. stall: as an event loop, and the first byte of each answer is sent before that
-time. If the rest comes later than 0.7 s after the first byte, because the machine is busy, it prints "late".
+One connection has REQUESTS requests of IN bytes. The client's port is FROM (0: any). The server answers with OUT bytes,
+after MS ms, or when a file MS exists. stall: the server waits as an event loop does, after the first byte of the answer.
+It prints "late" if the machine is busy and the wait takes more than 0.7 s.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -1,8 +1,8 @@
 /*
  * A proxy of one thread: proxy ADDRESS UPSTREAM POOL|0 CONNECTIONS
  *
- * Passes each request on over one of POOL connections, or over a new one (0). If all are in use, a
- * request waits for one. Ends after CONNECTIONS connections.
+ * Passes each request on over one of POOL connections, or over a new one (0). If all connections
+ * are in use, the request waits. The proxy ends after CONNECTIONS connections of clients.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -46,7 +46,8 @@ static void pass_on(struct proxy_client *client)
     watch(client->upstream, EPOLLIN, EPOLL_CTL_MOD);
 }
 
-/* Finds a connection. A new one is written to in a later round, when it is connected. */
+/* Finds a connection for the request. A new connection gets the request in a later round, when it
+ * is connected. */
 static void find_upstream(struct proxy_client *client)
 {
     if (!is_pooled) {

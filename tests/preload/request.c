@@ -3,8 +3,8 @@
  *
  * Opens CONNECTIONS connections at once, and makes REQUESTS requests on each. A request is a line
  * (wire.h) and IN bytes, which begin with the request's number. An answer has OUT bytes. The client
- * sends DEPTH requests in one write. Their ids count from FIRST-ID; without FIRST-ID, all are 0.
- * keep: DEPTH requests are always in flight. The client sends a request after each answer.
+ * sends DEPTH requests in one write. Their ids count from FIRST-ID; without FIRST-ID, all ids are
+ * 0. keep: DEPTH requests are always in flight: the client sends a request after each answer.
  *
  * REQUEST_HOLD=FILE in the environment: after its first request, each connection waits until the
  * file exists.

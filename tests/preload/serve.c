@@ -3,8 +3,8 @@
  *
  *     serve ADDRESS threads|shared|fork|epoll|poll|select|pool CONNECTIONS
  *
- * Ends after CONNECTIONS connections. shared: eight threads for each connection; each reads
- * a request and answers it, in two parts. pool: one thread reads, another one answers.
+ * The server ends after CONNECTIONS connections. shared: each connection has eight threads; a
+ * thread reads a request, and answers it in two parts. pool: one thread reads, another one answers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -166,7 +166,7 @@ struct serve_client {
 static struct serve_client *clients;
 static int efd;
 
-/* ---- the other thread of pool ---- */
+/* ---- the answering thread of pool ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -203,7 +203,7 @@ static void hand_over(struct serve_client *client)
 
 /* ---- events ---- */
 
-/* Returns true if the response is sent, or will be by the other thread. */
+/* Returns true if the response is sent, or if the answering thread will send it. */
 static bool answer(struct serve_client *client)
 {
     if (client->is_answered_by_other) {
@@ -222,8 +222,9 @@ static bool answer(struct serve_client *client)
     return true;
 }
 
-/* Does all that needs no wait. Returns the events to wait for; 0: the connection has ended. */
-static int go_on(struct serve_client *client)
+/* Serves the client as far as no call blocks. Returns the events to wait for; 0: the connection has
+ * ended. */
+static int advance(struct serve_client *client)
 {
     static char taken[65536];
 
@@ -301,8 +302,8 @@ static void serve_by_epoll(bool is_pool)
             }
             client = &clients[events[i].data.fd];
             if (client->fd < 0)
-                continue; /* closed while the other thread was still in its call */
-            next = go_on(client);
+                continue; /* an event from before the close */
+            next = advance(client);
             if (next)
                 watch(client->fd, next, EPOLL_CTL_MOD);
             else
@@ -323,7 +324,7 @@ static void serve_by_poll(void)
         for (nfds_t i = count - 1; i > 0; i--) {
             if (!fds[i].revents)
                 continue;
-            fds[i].events = (short)go_on(&clients[fds[i].fd]);
+            fds[i].events = (short)advance(&clients[fds[i].fd]);
             if (!fds[i].events) {
                 ended(&clients[fds[i].fd]);
                 fds[i] = fds[--count];
@@ -358,7 +359,7 @@ static void serve_by_select(void)
         for (int fd = 0; fd < FD_SETSIZE; fd++) {
             if (fd == listener || !(FD_ISSET(fd, &readable) || FD_ISSET(fd, &writable)))
                 continue;
-            next[fd] = go_on(&clients[fd]);
+            next[fd] = advance(&clients[fd]);
             if (!next[fd])
                 ended(&clients[fd]);
         }

@@ -8,9 +8,9 @@
 programs=$BUILD/tests/preload
 preload=$BUILD/lib/libblkin-preload.so
 
-# traced SERVICE PROGRAM ARGUMENT...: runs the program with the preload, under that name. Its account is in
-# $WORK/account.log. BEFORE and AFTER: other preloaded libraries, with their colon. timeout itself is not traced,
-# because ThreadSanitizer ends a fork of a program that has LTTng's threads.
+# traced SERVICE PROGRAM ARGUMENT...: runs the program with the preload, as that service. Its account is in
+# $WORK/account.log. BEFORE and AFTER: other libraries to preload, with a colon. timeout itself is not traced, because
+# ThreadSanitizer ends a child of a program that has LTTng's threads.
 traced() {
     ${in_background:+exec} timeout $((60 * PATIENCE)) env BLKIN_RUN="service=$1${RUN-}" BLKIN_DEBUG=1 \
         LTTNG_UST_ALLOW_BLOCKING=1 LD_PRELOAD="${BEFORE-}$preload${AFTER-}" "${@:2}" 2>>"$WORK/account.log"
@@ -37,7 +37,7 @@ listening() {
     esac
 }
 
-# served SERVICE: checks that it has ended well.
+# served SERVICE: checks that the server has ended with status 0.
 served() {
     wait "$server" || {
         show_log account 40
@@ -45,7 +45,7 @@ served() {
     }
 }
 
-# found NAME EXPECTATION...: runs check_interactions.py
+# found NAME EXPECTATION...: ends the session, and checks its spans by check_interactions.py
 found() {
     sunk "$1"
     lost_nothing "$1"

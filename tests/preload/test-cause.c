@@ -1,5 +1,5 @@
 /*
- * The cause of a call: each step of the rule, and the cases in which the cause is not known.
+ * The cause of a call: each step of the search for the cause, and the cases without a known cause.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -48,8 +48,8 @@ static void end_interaction(struct interaction *interaction)
     interaction_release(interaction);
 }
 
-/* The request has made a call, and waits for the answer. */
-static void waits(struct interaction *interaction)
+/* Notes that the request has made a call, and waits for the answer. */
+static void note_call(struct interaction *interaction)
 {
     interaction->calls++;
     interaction_remove_open(interaction_thread.worker, interaction);
@@ -70,7 +70,7 @@ static bool is_caused(const char *head, enum preload_cause how, const struct int
     return cause.how == how && cause.interaction == by;
 }
 
-/* Begins a test without remains of the one before. */
+/* Begins a test: nothing of the test before may remain. */
 static void begin(void)
 {
     CHECK(!interaction_thread.worker || interaction_thread.worker->open_count == 0);
@@ -103,7 +103,7 @@ TEST(test_owner)
     other = request("get b of ten bytes");
     client.opener = one;
     CHECK(is_caused("get b of ten bytes", PRELOAD_BY_OWNER, one));
-    one->phase = PHASE_ANSWERED; /* its opener is done: the connection may belong to any request */
+    one->phase = PHASE_ANSWERED; /* the opener is answered: any request may use the connection */
     CHECK(is_caused("get b of ten bytes", PRELOAD_BY_BEING_ONLY, other));
     client.opener = NULL;
     end_interaction(one);
@@ -120,13 +120,14 @@ TEST(test_only)
     CHECK(is_caused(NULL, PRELOAD_BY_BEING_ONLY, one) && cause_of_connect() == one);
     /* a request that waits for an answer cannot be the caller */
     other = request("get b");
-    waits(one);
+    note_call(one);
     CHECK(is_caused("get a", PRELOAD_BY_BEING_ONLY, other));
     end_interaction(other);
     end_interaction(one);
 }
 
-/* After the thread has waited, its calls may be for an unseen event, such as a timer. */
+/* After the thread has waited, an event that the preload does not see, such as a timer, may be the
+ * cause of its calls. */
 TEST(test_rounds)
 {
     struct interaction *one;
@@ -145,7 +146,7 @@ TEST(test_rounds)
     end_interaction(one);
 }
 
-/* Makes a request that was just read, as served.c reports it. */
+/* Makes a request that the thread has just read, as served.c notes it. */
 static struct interaction *heard(const char *text)
 {
     struct interaction *one = request(text);
@@ -155,7 +156,7 @@ static struct interaction *heard(const char *text)
     return one;
 }
 
-/* Makes a request whose call has a part of its answer. */
+/* Makes a request that has a part of the answer to its call. */
 static struct interaction *half_answered(void)
 {
     struct interaction *one = request("a");
@@ -172,7 +173,7 @@ TEST(test_order)
     half = half_answered();
     wait_for_events();
     one = heard("b");
-    CHECK(cause_of_connect() == NULL); /* half may make a second call */
+    CHECK(cause_of_connect() == NULL); /* `half` may make a second call */
     end_interaction(one);
     wait_for_events();
     one = heard("b");
@@ -185,23 +186,23 @@ TEST(test_order)
     end_interaction(one);
     wait_for_events();
 
-    /* a thread that reads the next request after the call for the last */
+    /* a thread that makes the call of a request before it reads the next request */
     one = heard("b");
     CHECK(cause_of_connect() == NULL && !interaction_thread.is_in_order);
-    waits(one);
+    note_call(one);
     other = heard("c");
     CHECK(cause_of_connect() == other && interaction_thread.is_in_order);
     end_interaction(one);
     end_interaction(other);
     wait_for_events();
-    other = request("d"); /* it may wait for a timer */
+    other = request("d"); /* this request may wait for a timer */
     wait_for_events();
     one = heard("b");
     CHECK(cause_of_connect() == NULL);
     end_interaction(other);
     end_interaction(one);
     one = heard("b");
-    client.is_fresh = true; /* decided when the connection began, for an unknown request */
+    client.is_fresh = true; /* the connection began for an unknown request */
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
     client.is_fresh = false;
     end_interaction(one);
@@ -209,7 +210,7 @@ TEST(test_order)
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
     end_interaction(one);
 
-    /* a thread that makes a call for one request after it has turned to another one */
+    /* a thread that makes a call for a request after it has begun to work for another one */
     end_interaction(half);
     wait_for_events();
     one = heard("b");
@@ -262,7 +263,7 @@ TEST(test_prefix)
     end_interaction(one);
     end_interaction(two);
 
-    /* as many bytes are equal, or all stored bytes of both */
+    /* equally many bytes of both requests fit, or all stored bytes of both */
     one = request("GET /abc/1");
     two = request("GET /abc/2");
     CHECK(is_caused("GET /abc/3", PRELOAD_BY_GUESS, one));
@@ -275,7 +276,8 @@ TEST(test_prefix)
     end_interaction(two);
 }
 
-/* One of two requests has made a call, but it is not known which. So none can be ruled out. */
+/* One of two requests has made a call, but the preload does not know which. So both stay possible.
+ */
 TEST(test_guess)
 {
     struct interaction *one, *two;
@@ -301,14 +303,14 @@ TEST(test_work)
     begin();
     one = request("a");
     interaction_work_for(one);
-    waits(one);
-    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* a second call beside the first */
+    note_call(one);
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* a second call at the same time */
     two = request("b");
-    CHECK(is_caused("x", PRELOAD_BY_GUESS, two)); /* or that of the request just taken */
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, two)); /* or a call of the request just read */
     end_interaction(two);
     one->is_ambiguous = true;
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
-    /* another thread has read the answer: the request is open again, though not in the list */
+    /* another thread has read the answer: the request is open again, but not in the list */
     one->is_ambiguous = false;
     one->calls = 0;
     CHECK(one->open_at == 0 && is_caused("x", PRELOAD_BY_BEING_ONLY, one) && one->open_at == 1);
@@ -324,7 +326,7 @@ TEST(test_stale)
     wait_for_events();
     one = request("get a");
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
-    feed->start_ns += 8 * SECOND; /* but a younger one may still be answered */
+    feed->start_ns += 8 * SECOND; /* a younger request may still be answered */
     CHECK(is_caused("x", PRELOAD_BY_GUESS, feed));
     end_interaction(feed);
     end_interaction(one);
@@ -371,7 +373,8 @@ TEST(test_program)
     end_interaction(one);
 }
 
-/* A file call belongs to the working request; if several requests came at once, to any of them. */
+/* A file call belongs to the request that the thread works for; if several requests arrived at
+ * once, to any of them. */
 TEST(test_files)
 {
     struct interaction *one, *two;
@@ -409,7 +412,7 @@ TEST(test_unseen)
     CHECK(cause_of_connect() == NULL);
     CHECK(is_caused("GET /0000000002", PRELOAD_BY_GUESS, one));
     CHECK(is_caused("GET /0000000001", PRELOAD_BY_GUESS, one));
-    unseen->direction = DIRECTION_OUT; /* that one is answered */
+    unseen->direction = DIRECTION_OUT; /* the unseen request is answered */
     CHECK(is_caused("GET /0000000001", PRELOAD_BY_PREFIX, one));
     end_interaction(one);
     one = request("GET /0000000003");
@@ -467,8 +470,8 @@ TEST(test_elsewhere)
     CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", one));
     CHECK(is_elsewhere("GET /0000000002 HTTP/1.1", other));
     CHECK(is_elsewhere("GET /0000000003 HTTP/1.1", NULL));  /* both fit equally well */
-    one->calls++;                                           /* this one has a call */
-    CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", other)); /* only a guess */
+    one->calls++;                                           /* `one` waits for an answer */
+    CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", other)); /* the only possible request */
     one->calls--;
     other->phase = PHASE_OVER;
     CHECK(is_elsewhere("GET /0000000003 HTTP/1.1", one));
@@ -482,7 +485,7 @@ TEST(test_elsewhere)
     CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", NULL));
 }
 
-/* The last one: the tests before it have never had many at once. */
+/* Must be the last test, because the other tests need a worker that has never overflowed. */
 TEST(test_overflow)
 {
     static struct interaction *all[OPEN_MAX + 1];
@@ -495,7 +498,8 @@ TEST(test_overflow)
         all[i] = request(text);
     }
     CHECK(worker->has_overflowed && worker->open_count == OPEN_MAX);
-    CHECK(is_caused("number 00007", PRELOAD_BY_GUESS, all[7])); /* it may be the one without room */
+    /* the cause may also be the request that had no room */
+    CHECK(is_caused("number 00007", PRELOAD_BY_GUESS, all[7]));
     for (int i = 1; i <= OPEN_MAX; i++)
         end_interaction(all[i]);
     CHECK(is_caused("x", PRELOAD_BY_GUESS, all[0]));

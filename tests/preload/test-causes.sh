@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# The cause of a call: a proxy of one thread between clients and a server, all with the preload. If requests differ,
-# each call is below its own request, and none below another one's. If they are equal, no call has a parent, except
-# those that are tagged as guesses, which are linked only on request. Connections are new ones, or of a pool that is
-# smaller than the number of requests at once. (Equal requests differ only behind the bytes that the preload
-# compares.) The three tiers are one trace.
+# The cause of a call: a proxy of one thread between clients and a server, all with the preload. If requests differ, each
+# call has its own request as the parent, and the three tiers are one trace. If requests are equal, a call has its own
+# request as the parent, or is tagged as a guess without a parent. (Equal requests differ only behind the bytes that the
+# preload compares.) The proxy uses new connections, a pool, or a pool with fewer connections than requests at once.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -12,7 +11,7 @@ private_begin
 
 start_sessiond || exit 1
 
-# chain NAME POOL FIRST-ID FEATURES: sends through a proxy with POOL connections, requests with ids from FIRST-ID on
+# chain NAME POOL FIRST-ID FEATURES: sends requests with ids from FIRST-ID on through a proxy with POOL connections
 chain() {
     local name=$1 pool=$2 first=$3 requests=${REQUESTS:-100} upstream=$((++port)) at=$((++port))
     local count=$((16 * requests)) connections=$(($2 ? $2 : 16 * requests)) back_end

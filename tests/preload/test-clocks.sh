@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Clocks of two hosts. Halves join although the monotonic clock of a server began a day earlier, in a time namespace with
-# its own session daemon. They join although the wall clock was set later. If a clock is wrong and nothing reports that,
-# all halves are counted and none joins, until join-skew-us allows for such clocks.
+# Clocks of two hosts. Halves join although the server's monotonic clock began a day earlier, in a time namespace with its
+# own session daemon. Halves also join if the wall clock was set later. If a clock is wrong and no program reports that,
+# all halves are counted and none joins, unless join-skew-us allows for such a clock.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
@@ -11,7 +11,7 @@ private_begin
 # shellcheck disable=SC2034 # for traced
 RUN=,payload=18
 
-# Serves until the client's host reports that all has arrived, or is gone.
+# serve_as_host PORT FOLDER: serves until all connections of the client have ended; copies the trace to FOLDER.
 serve_as_host() {
     session other blkin:span blkin:process
     [ -z "${SETTER-}" ] || timeout $((60 * PATIENCE)) "$SETTER" || fail "the program that sees the clock set: status $?"
@@ -29,12 +29,12 @@ if [ "${1-}" = --host ]; then
     exit
 fi
 
-# sunk_as NAME PARAMS TRACE...: writes its spans to $WORK/NAME.json
+# sunk_as NAME PARAMS TRACE...: writes the spans of the traces to $WORK/NAME.json
 sunk_as() {
     local name=$1 params=$2
     shift 2
     start_part "$name-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$@" -c sink.blkin.zipkin \
-        -p "endpoint=\"file:$WORK/$name.json\",join-wait-ms=20000$params" # a busy machine holds up one half of a request
+        -p "endpoint=\"file:$WORK/$name.json\",join-wait-ms=20000$params" # a busy machine may delay one half of a request
     wait_part "$name-sink" 60 || {
         show_log "$name-sink"
         fail "$name: the sink has failed"
@@ -42,8 +42,8 @@ sunk_as() {
     lost_nothing "$name"
 }
 
-# halves NAME JOINED: checks that all 400 or none are joined, and each with the right one; a few may take longer than
-# the clocks' difference
+# halves NAME JOINED: checks that all 400 halves are joined, each with the right one, or none (0). In the second case a few
+# may be joined, because their requests take longer than the clocks differ.
 halves() {
     "$PYTHON" "$SRC/tests/preload/check_interactions.py" "$WORK/$1.json" server:server:400:true client:client:400:root ||
         fail "$1: see above"
@@ -62,7 +62,7 @@ port=7650
 # asks HOST-COMMAND...: sends 400 requests to a server on a host that the command starts.
 asks() {
     rm -rf "$WORK/client" "$WORK/server"
-    mkdir "$WORK/server" # seen by the host, as it is there
+    mkdir "$WORK/server" # the host gets this folder, because it exists before the host
     session client blkin:span blkin:process
     start_part host "$@" "$SRC/scripts/isolate" "${BASH_SOURCE[0]}" --host $port "$WORK/server"
     wait_for 60 host "the server at $port" listening $port || exit 1
@@ -74,7 +74,7 @@ asks() {
     lttng destroy client >/dev/null || fail "lttng destroy"
 }
 
-# asks_off SECONDS: the same, with a server whose realtime clock differs.
+# asks_off SECONDS: sends the requests to a server whose realtime clock differs.
 asks_off() {
     "${CC:-cc}" -shared -fPIC -o "$WORK/clock.so" -x c - <<C || fail "no library that sets a clock"
 #include <sys/syscall.h>
@@ -91,26 +91,26 @@ C
     asks env CLOCK="$WORK/clock.so"
 }
 
-# asks_set: the same. Before the server, a program of its host reports the time of a second ago, and then the right
-# one.
+# asks_set: sends the requests to a server on a host whose clock was set: before the server starts, a program reports the
+# time of a second ago, and then the right time.
 asks_set() {
     "${CC:-cc}" -I"$BUILD/include/blkin" -o "$WORK/setter" -x c - -x none "$BUILD/lib/libblkin.so" -Wl,-rpath,"$BUILD/lib" <<C ||
 #include <blkin.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-static int times_told = 2;
+static int readings = 2;
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     const int result = (int)syscall(SYS_clock_gettime, clock, now);
-    if (clock == CLOCK_REALTIME && times_told++ == 0)
+    if (clock == CLOCK_REALTIME && readings++ == 0)
         now->tv_sec--;
     return result;
 }
 int main(void)
 {
     blkin_init();
-    for (times_told = 0; times_told < 2; usleep(1000))
+    for (readings = 0; readings < 2; usleep(1000))
         blkin_heartbeat();
 }
 C
@@ -144,7 +144,7 @@ else
     echo "not tested: another day: there are no time namespaces"
 fi
 
-# the host's clock was set after its first event: its programs report it
+# the host's clock was set after the first event: programs report the change
 asks_set
 sunk_as same '' "$WORK/client" "$WORK/server"
 halves same 400
@@ -153,7 +153,7 @@ sunk_as stepped '' "$WORK/client" "$WORK/server"
 halves stepped 400
 grep -q "400 spans of a corrected clock" "$WORK/stepped-sink.log" || fail "no clock was corrected"
 
-# the clock is wrong, without a report
+# the clock is wrong, and no program reports that
 for seconds in 3 -3; do
     asks_off $seconds
     set_clock $seconds

@@ -1,5 +1,6 @@
 /*
- * The run-time configuration: right and wrong texts, and the file that changes it.
+ * The configuration of the preload: right and wrong texts, and the file that changes it at run
+ * time.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,8 +25,8 @@ static bool reads(const char *text)
     return !preload_config_read(&config, text, wrong, &expected);
 }
 
-/* "part: expected" */
-static const char *refuses(const char *text)
+/* Returns the reason for which a text is refused, as "PART: EXPECTED". */
+static const char *refusal_of(const char *text)
 {
     static char said[2 * PRELOAD_CONFIG_MAX];
     const char *expected = "";
@@ -37,9 +38,10 @@ static const char *refuses(const char *text)
     return said;
 }
 
-static bool is_said(const char *text, const char *part, const char *expected)
+/* Is the text refused because of this part, with a reason that contains `expected`? */
+static bool is_refused(const char *text, const char *part, const char *expected)
 {
-    const char *said = refuses(text);
+    const char *said = refusal_of(text);
     const bool is_right = strncmp(said, part, strlen(part)) == 0 && strstr(said, expected);
 
     if (!is_right)
@@ -67,13 +69,13 @@ TEST(test_ports)
     CHECK(!preload_config_has_port(&config, 7999) && !preload_config_has_port(&config, 8011));
     CHECK(reads("ports=1\nports=2-65535") && !preload_config_has_port(&config, 1));
     CHECK(reads("ports=1\nports=") && preload_config_has_port(&config, 77));
-    CHECK(is_said("ports=0", "ports=0", "ports=6379"));
-    CHECK(is_said("ports=65536", "ports=65536", "ports=6379"));
-    CHECK(is_said("ports=99999999999999999999", "ports=9", "ports=6379"));
-    CHECK(is_said("ports=80,x", "x", "ports=6379"));
-    CHECK(is_said("ports=9-8", "ports=9-8", "ports=6379"));
-    CHECK(is_said("ports=-8", "ports=-8", "ports=6379"));
-    CHECK(is_said("ports=8-", "ports=8-", "ports=6379"));
+    CHECK(is_refused("ports=0", "ports=0", "ports=6379"));
+    CHECK(is_refused("ports=65536", "ports=65536", "ports=6379"));
+    CHECK(is_refused("ports=99999999999999999999", "ports=9", "ports=6379"));
+    CHECK(is_refused("ports=80,x", "x", "ports=6379"));
+    CHECK(is_refused("ports=9-8", "ports=9-8", "ports=6379"));
+    CHECK(is_refused("ports=-8", "ports=-8", "ports=6379"));
+    CHECK(is_refused("ports=8-", "ports=8-", "ports=6379"));
 }
 
 TEST(test_many_ports)
@@ -84,7 +86,7 @@ TEST(test_many_ports)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), ",%d", i);
     CHECK(reads(text) && preload_config_has_port(&config, PRELOAD_RANGES_MAX));
     strcat(text, ",777");
-    CHECK(is_said(text, "777", "64 ports"));
+    CHECK(is_refused(text, "777", "64 ports"));
 }
 
 TEST(test_globs)
@@ -99,7 +101,7 @@ TEST(test_globs)
           !preload_config_has_file(&config, "/dev/sda1"));
     CHECK(!preload_config_has_file(&config, "/etc/passwd"));
     CHECK(reads("files=;") && preload_config_has_file(&config, "/etc/passwd"));
-    CHECK(is_said("programs=/usr/bin/nginx", "programs=/usr", "without their folder"));
+    CHECK(is_refused("programs=/usr/bin/nginx", "programs=/usr", "without their folder"));
 }
 
 TEST(test_words)
@@ -110,19 +112,19 @@ TEST(test_words)
     CHECK_TEXT(config.service, "front");
     CHECK(reads("# ports=1, and more\r\n  usage = 1 \r\n\r\n") && config.usage == 1);
     CHECK(config.range_count == 0);
-    CHECK(is_said("file-calls=some", "file-calls=some", "each, totals or off"));
-    CHECK(is_said("file-calls=", "file-calls=", "each, totals or off"));
-    CHECK(is_said("usage=4", "usage=4", "0, 1, 2 or 3"));
-    CHECK(is_said("payload=65", "payload=65", "0 to 64"));
-    CHECK(is_said("guesses=no", "guesses=no", "mark or link"));
-    CHECK(is_said("seccomp=kill", "seccomp=kill", "rings, leave or trace"));
-    CHECK(is_said("min-us=1.5", "min-us=1.5", "microseconds"));
-    CHECK(is_said("usage=1,2", "2", "ports="));
-    CHECK(is_said("port=1", "port=1", "ports="));
-    CHECK(is_said("nonsense", "nonsense", "ports="));
+    CHECK(is_refused("file-calls=some", "file-calls=some", "each, totals or off"));
+    CHECK(is_refused("file-calls=", "file-calls=", "each, totals or off"));
+    CHECK(is_refused("usage=4", "usage=4", "0, 1, 2 or 3"));
+    CHECK(is_refused("payload=65", "payload=65", "0 to 64"));
+    CHECK(is_refused("guesses=no", "guesses=no", "mark or link"));
+    CHECK(is_refused("seccomp=kill", "seccomp=kill", "rings, leave or trace"));
+    CHECK(is_refused("min-us=1.5", "min-us=1.5", "microseconds"));
+    CHECK(is_refused("usage=1,2", "2", "ports="));
+    CHECK(is_refused("port=1", "port=1", "ports="));
+    CHECK(is_refused("nonsense", "nonsense", "ports="));
 }
 
-/* The longest texts, of globs of a byte each. */
+/* Texts of the maximum length, and longer ones. */
 TEST(test_lengths)
 {
     char text[PRELOAD_CONFIG_MAX + 1] = "files=";
@@ -136,9 +138,9 @@ TEST(test_lengths)
         strcat(text, "s");
     CHECK(reads(text));
     strcat(text, "s");
-    CHECK(is_said(text, "service=", "less than 64"));
+    CHECK(is_refused(text, "service=", "less than 64"));
     memset(text, ' ', PRELOAD_CONFIG_MAX);
-    CHECK(is_said(text, " ", "less than 1024"));
+    CHECK(is_refused(text, " ", "less than 1024"));
 }
 
 /* ---- the file ---- */
@@ -153,7 +155,7 @@ static void write_file(const char *path, const char *text)
     CHECK(utimensat(AT_FDCWD, path, times, 0) == 0);
 }
 
-/* Returns the message of preload_config_refresh() at a second. */
+/* Calls preload_config_refresh() with this time. Returns its message. */
 static const char *said_at(uint64_t now_ns, const char *path)
 {
     static char said[4096];
@@ -181,7 +183,7 @@ static void test_file(const char *folder)
     snprintf(log, sizeof(log), "%s/stderr", folder);
     setenv("BLKIN_RUN_FILE", path, 1);
     setenv("BLKIN_RUN", "ports=7,usage=1", 1);
-    preload_config_init(); /* once more: the first time was before main() */
+    preload_config_init(); /* a second time: a constructor has called it before main() */
     CHECK(preload_config()->is_traced && preload_config()->range_count == 1 &&
           preload_config()->usage == 1);
 
@@ -189,7 +191,7 @@ static void test_file(const char *folder)
     CHECK_TEXT(said_at(SECOND, log), "");
     CHECK(preload_config()->usage == 2 && preload_config()->range_count == 1);
 
-    /* read once a second, reported once, and the former configuration stays */
+    /* the file is read once a second; a wrong text is reported once, and changes nothing */
     generation = preload_config()->generation;
     write_file(path, "usage=9");
     CHECK_TEXT(said_at(SECOND + SECOND / 2, log), "");
@@ -242,7 +244,7 @@ static void test_trust(const char *folder)
         CHECK(chown(path, 65534, 65534) == 0);
         CHECK(strstr(said_at(++seconds * SECOND, log), "it must belong to root or to user 0"));
         CHECK(preload_config()->usage == 1);
-        /* as in daemons that begin as root; but the folder belongs to root */
+        /* the owner may be the effective user, as in daemons that begin as root */
         CHECK(prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0 && seteuid(65534) == 0);
         CHECK_TEXT(said_at(++seconds * SECOND, "/dev/null"), "");
         CHECK(seteuid(0) == 0 && prctl(PR_SET_SECUREBITS, 0) == 0);
@@ -251,7 +253,7 @@ static void test_trust(const char *folder)
     CHECK(unlink(path) == 0 && unlink(log) == 0);
 }
 
-/* Replaced by a file of the same size and modification time, as by cp -p or rsync. */
+/* The file is replaced by one of the same size and modification time, as by cp -p or rsync. */
 static void test_kept_time(const char *folder)
 {
     char path[256], other[256], log[256];

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Calls on files of a server that nobody instrumented. Each is a span of its request, with its path, offset and bytes;
-# or it is only summed up. A call for several requests belongs to none of them.
+# Calls on files of a server without instrumentation. Each call is a child of its request, with path, offset and bytes, or
+# it is only added to the request's sums. A call for several requests belongs to none of them.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -15,8 +15,8 @@ start_sessiond || exit 1
 session files blkin:span blkin:process
 
 cat >"$WORK/client.py" <<'TXT'
-# client.py PORT LINE...: sends one request after the other; "commits N" by N clients at once; "/FILE TEXT" writes a
-# file. For the run file, it waits until the file is due to be read
+# client.py PORT LINE...: sends one request after the other. "commits N": N clients send a request at once. "/FILE TEXT":
+# writes a file; after the run file, waits until the server must have read it.
 import os, socket, sys, time
 
 def connect():
@@ -48,7 +48,7 @@ for line in sys.argv[2:]:
         end = time.monotonic() + (1.1 if path == os.environ["BLKIN_RUN_FILE"] else 0)
         is_due = False
         while not is_due:
-            is_due = time.monotonic() >= end  # the last request begins after the end, however busy the machine is
+            is_due = time.monotonic() >= end  # so the last request begins after the end
             ask([one], "none")
             time.sleep(0.02)  # between requests
     else:
@@ -77,8 +77,8 @@ traced() {
     wait_part server-"$name" 20 || fail "$name: the server ended with status $?"
 }
 
-# spans_are NAME <<PYTHON: checks the spans of this service: `spans`, and `requests`: SERVER spans by start, each with
-# its `calls`
+# spans_are NAME <<PYTHON: checks spans of this service. `spans`: all; `requests`: the SERVER spans by start, each with its
+# `calls`
 cat >"$WORK/spans.py" <<'TXT'
 import json, sys
 spans = [s for s in json.load(open(sys.argv[1])) if s["localEndpoint"]["serviceName"] == sys.argv[2]]
@@ -110,10 +110,10 @@ except AssertionError:
     raise
 TXT
 spans_are() {
-    "$PYTHON" "$WORK/spans.py" "$WORK/files.json" "$1" "$WORK/data/file" || fail "$1: the spans are not as expected"
+    "$PYTHON" "$WORK/spans.py" "$WORK/files.json" "$1" "$WORK/data/file" || fail "$1: the spans are wrong"
 }
 
-# ---- all that is done: in one session, each as a service of its own
+# ---- all runs are in one session; each run is a service
 
 traced each 1 -- "pread 4096 512" "pwrite 100 8192;fdatasync" "read 10;write 20;readv;writev;preadv 0 7;pwritev 0 8" \
     "fallocate 1000 0;ftruncate 5000;sync_file_range 100 0;fsync" "bad" "none" "sendfile 3000 100"
@@ -153,7 +153,7 @@ assert all("kind" not in c for request in requests for c in request["calls"])
 assert len({request["traceId"] for request in requests}) == len(requests) == 7
 TXT
 
-# ---- a descriptor that is another file: closed and opened; behind the library's back a sync finds it out
+# ---- a descriptor becomes another file: by calls that the library sees, and by raw calls, which a sync detects
 
 spans_are names <<'TXT'
 paths = [call(c)[:2] for request in requests for c in request["calls"]]
@@ -161,9 +161,9 @@ other, third = (path.replace("data/file", name) for name in ("other", "third"))
 assert paths == [("write", path), ("write", other), ("fsync", third), ("write", third), ("write", path)], paths
 TXT
 
-grep -q ' replaced 1 ' "$WORK/server-names.log" || fail "names: what was found out is not counted"
+grep -q ' replaced 1 ' "$WORK/server-names.log" || fail "names: the replaced descriptor is not counted"
 
-# ---- a group commit is none's alone
+# ---- a group commit belongs to several requests
 
 spans_are group <<'TXT'
 commits = [r for r in requests if "file.shared_calls" in r["tags"]]
@@ -177,7 +177,7 @@ others = [call(c)[:2] for r in requests for c in r["calls"]]
 assert others == [("write", path), ("fsync", path)], others
 TXT
 
-# ---- sums of the request instead
+# ---- only sums of the request
 
 spans_are totals <<'TXT'
 own = [numbers(r) for r in requests if numbers(r) and "file.shared_calls" not in r["tags"]]
@@ -191,8 +191,8 @@ assert us.keys() == {"file.write_us", "file.sync_us"} and sum(us.values()) <= re
 assert all(len(r["calls"]) == 0 for r in requests) and len(spans) == len(requests)
 TXT
 
-# ---- what a call has cost: never more than the time that it took, and all of it. A thread that is stopped between the two
-# readings, of the time and of the usage, has used less: that happens to some of the requests, not to all.
+# ---- the usage of a call is its whole duration, and never more. The usage may be less if the thread is stopped between the
+# readings of the clock and of the usage: this happens to some requests, not to all.
 
 spans_are cost <<'TXT'
 missing = {}
@@ -208,7 +208,7 @@ assert all(min(each) <= 0 for each in missing.values()), missing
 assert [len(request["calls"]) for request in requests] == [0] + [2, 1] * 4
 TXT
 
-# ---- what is not wanted: other files, short calls (which are summed up), none at all
+# ---- short spans and other files are not wanted
 
 spans_are short <<'TXT'
 assert not spans, spans
@@ -217,7 +217,7 @@ spans_are others <<'TXT'
 assert len(spans) == 1 and not numbers(spans[0]), spans
 TXT
 
-# ---- changed while it runs; a text that is wrong is told, once, and changes nothing
+# ---- the run file changes while the server runs; a wrong text is reported once, and changes nothing
 
 spans_are changed <<'TXT'
 calls = [c["tags"]["bytes"] for r in requests for c in r["calls"]]
@@ -225,6 +225,6 @@ assert calls == ["2", "3"], calls
 TXT
 [ "$(grep -c '"file-calls=every" is not file-calls=auto, each, totals or off' "$WORK/server-changed.log")" = 1 ] || {
     show_log server-changed
-    fail "the wrong text is not told once"
+    fail "the wrong text is not reported once"
 }
 exit 0

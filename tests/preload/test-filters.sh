@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Programs under seccomp filters that end them at any unexpected call serve and end as without the preload. Requests
-# from before a filter are recorded, later ones are not. A program that was started under a filter is not recorded,
-# unless the filter is trusted.
+# Programs under seccomp filters, which end a program at an unexpected system call, serve and end as without the preload.
+# Requests before a filter are recorded, and later ones are not. A program that was started under a filter is not recorded,
+# unless the configuration trusts the filter.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -23,12 +23,12 @@ filtered() {
     expected+=("$name:server:$4:honest" "$name:client:0:honest")
 }
 for action in kill trap errno; do
-    # not with tsync: the filter would apply to LTTng's threads, too
+    # not tsync: the filter would also apply to LTTng's threads
     filtered "$action" before prctl 0
     filtered "$action" after prctl 1
 done
 
-# inherited, as from a container's manager: a filter that allows all needed calls
+# an inherited filter, such as a container's, that allows all calls
 inherits() {
     traced "$1" setpriv --no-new-privs "$programs/inherits" "$programs/tricks" greeting $((++port))
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Servers that fork for each connection: each request is a span, under its child's pid; no child hangs that a busy
-# process forks. ROUNDS: how often a child closes all descriptors (15). FORKS: children of a busy process (300).
+# Servers that fork for each connection: each request is a span, with the pid of its child. No child of a busy process
+# hangs. ROUNDS=N: how often a child closes all descriptors (15). FORKS=N: children of a busy process (300).
 # timeout: 120
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -10,14 +10,14 @@ private_begin
 forks=$programs/forks
 rounds=${ROUNDS:-15}
 
-# forks_at NAME PORT WAY ARGUMENT...: a traced server; its pid in $server
+# forks_at NAME PORT WAY ARGUMENT...: starts a traced server, with its pid in $server
 forks_at() {
     LD_PRELOAD=$preload BLKIN_RUN=service=$1 timeout 100 "$forks" "$3" "$2" "${@:4}" &
     server=$!
     wait_for 20 - "$1 at $2" listening "$2" || exit 1
 }
 
-# made_by NAME SPANS PROCESSES: checks the number of server spans, that each has another id, and the number of processes.
+# made_by NAME SPANS PROCESSES: checks the number of server spans, of their different ids, and of processes.
 made_by() {
     sunk "$1"
     "$PYTHON" - "$WORK/$1.json" "$2" "$3" <<'PY' || fail "$1: see above"
@@ -29,7 +29,7 @@ sys.exit(found != (int(sys.argv[2]), int(sys.argv[2]), int(sys.argv[3])))
 PY
 }
 
-# answers WAY PORT REQUESTS SPANS PROCESSES
+# answers WAY PORT REQUESTS SPANS PROCESSES: sends requests to a traced server, and checks its spans
 answers() {
     session "$1" blkin:span blkin:process
     forks_at "$1" "$2" "$1" "$3"
@@ -46,18 +46,18 @@ start_sessiond || exit 1
 answers serve 7701 80 80 80
 lost_nothing serve
 
-# without handlers of forks: requests that the parent has served are not the child's; LTTng records no event in the children
+# forks without handlers: LTTng records no event in these children, and the parent's requests are not recorded again
 answers bare 7706 30 10 1
 
-# a server that forks twice, as vsftpd does: whether the process in between lives does not matter
+# a server that forks twice, as vsftpd does; the process in between may have ended
 answers twice 7707 20 20 20
 
-# a process with threads that record; without a session daemon LTTng is asked for
+# a process with threads that record
 session busy blkin:span
 LD_PRELOAD=$preload timeout 300 "$forks" busy 7708 "${FORKS:-300}" || fail "busy: status $?"
 lttng destroy busy >/dev/null
 
-# LTTng's descriptors belong to no other part, during all actions of session daemons
+# a child that closes all descriptors keeps its own files, while sessions begin and end
 (
     for ((i = 0; ; i++)); do
         session "random$i" 'blkin:*' 'zipkin:*'
@@ -69,11 +69,11 @@ sessions=$!
 forks_at close 7703 close "$rounds" 60
 "$forks" ask 7703 "$rounds" >/dev/null || fail "a file was taken: see above"
 wait "$server" || fail "close: status $?"
-wait_for 20 - "a session that has come and gone" test -s "$WORK/sessions" || exit 1
-kill $sessions || fail "sessions have not come and gone all the time"
+wait_for 20 - "a session that has ended" test -s "$WORK/sessions" || exit 1
+kill $sessions || fail "sessions did not begin and end all the time"
 wait $sessions 2>/dev/null
 
-# threads that cannot start are not waited for: that would take LTTNG_UST_REGISTER_TIMEOUT, a minute
+# the preload does not wait for threads that cannot start, which would take LTTNG_UST_REGISTER_TIMEOUT, a minute
 most=20000000
 for limit in data=17M data=12M data=9M; do
     name=${limit%=*}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Servers and clients without tracing, with the preload: as many interactions on both sides as requests, each with a
-# key that exactly one of the other side has at that time. Servers of all kinds: a thread or a process for each
-# connection, epoll, poll, select, one thread that reads and another one that answers. They use every call that moves
-# bytes; small and large, pipelined, in pieces.
+# Servers and clients without instrumentation, with the preload. Both sides have as many interactions as there are
+# requests. The key of each is that of exactly one interaction of the other side at that time. The servers have a thread
+# or a process for each connection, or epoll, poll, select, or one thread that reads and another one that answers. They use
+# every call that moves bytes. Messages are small, large, pipelined, or in pieces.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -28,16 +28,15 @@ done
 exchange big-threads $((++port)) threads 4 20 900000 900000
 exchange big-epoll $((++port)) epoll 4 20 900000 900000
 exchange big-select $((++port)) select 4 20 900000 900000
-# sixteen requests in one message are one interaction of the sender. For a server that reads and answers one after the
-# other they are sixteen, of which the first has the key
+# Sixteen requests in one message are one interaction of the client. A server that reads and answers one request after the
+# other has sixteen interactions, of which the first has the key.
 for way in threads epoll; do
     serves "pipelined-$way" $((++port)) $way 4
     traced "pipelined-$way-client" "$programs/request" $port 4 400 0 8 0 16 || fail "pipelined-$way: status $?"
     served "pipelined-$way"
     expected+=("pipelined-$way:server:1600" "pipelined-$way-client:client:100:joined:root")
 done
-# threads that share a connection with many requests in flight: the client knows only that; its own process is not
-# traced
+# threads of a server share a connection with many requests in flight; the client is not traced
 serves shared $((++port)) shared 4
 timeout 60 "$programs/request" $port 4 2000 100 4000 0 16 keep || fail "shared: status $?"
 served shared
@@ -45,7 +44,7 @@ expected+=("shared:server:8000:alike")
 exchange six 6:$((++port)) epoll 4 50
 exchange unix "$WORK/socket" epoll 4 50
 exchange unix-threads "$WORK/another" threads 4 50
-# a client that may not use sock_diag(7): the server finds the client's key
+# a client that may not use sock_diag(7): both sides have one key nevertheless
 if [ -e /usr/include/x86_64-linux-gnu/asm/unistd_64.h ]; then
     echo 'RestrictAddressFamilies=AF_UNIX AF_INET' >"$WORK/unit"
     serves unix-narrow "$WORK/third" epoll 2
@@ -58,7 +57,7 @@ else
 fi
 found all "${expected[@]}"
 
-# an answer with pauses, and one that an event loop passes on. After 0.9 s, a pause is the end of an answer: if a busy
+# An answer with pauses, which a proxy's event loop passes on. A pause of 0.9 s would be the end of the answer: if a busy
 # machine makes a pause nearly as long, the test tries again.
 for try in 1 2 3 4 5; do
     session "stalled-$try" blkin:span blkin:process

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A signal whose handler only sets a flag ends a wait. The signal may come while the library looks for rings in that
+# A signal whose handler only sets a flag ends a wait. The signal may arrive while the preload looks for rings in that
 # wait, or records in the middle of it.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -7,18 +7,17 @@ set -u
 . "$SRC/tests/preload/session.sh"
 private_begin
 port=7730
-# meets WAY EXPECTED [VARIABLE=VALUE]...: checks that the program's output is EXPECTED
+# meets WAY EXPECTED: checks that the program's output is EXPECTED
 meets() {
     local said
-    said=$(env LD_PRELOAD="$preload" "${@:3}" timeout 60 "$programs/interrupts" "$1" $((++port))) ||
-        fail "$1: status $?"
-    [ "$said" = "$1: $2" ] || fail "$1: it says: $said"
+    said=$(env LD_PRELOAD="$preload" timeout 60 "$programs/interrupts" "$1" $((++port))) || fail "$1: status $?"
+    [ "$said" = "$1: $2" ] || fail "$1: the program prints: $said"
 }
 for way in poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2 accept accept4; do
     meets "$way" woken
 done
-meets restart 'goes on'
-meets ignored 'goes on'
+meets restart continues
+meets ignored continues
 
 start_sessiond || exit 1
 session interrupted blkin:span

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A session that begins while servers and clients talk, ROUNDS times (3). Requests from before are not recorded, and
-# recorded ones are whole. Both halves of a request belong together, as the payload of both shows. No call has a
-# parent that is another request.
+# A session that begins while servers and clients exchange requests, ROUNDS times (3). Earlier requests are not recorded,
+# and recorded requests are whole. The payloads show that joined halves are of one request, and that no call has another
+# request as its parent.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -28,7 +28,7 @@ all_registered() {
 wait_for 20 - "the registration of four programs" all_registered || exit 1
 kill $early && wait $early
 
-# received: bytes that the server has got, of 100 for each request
+# received: prints the number of bytes that the server has received
 received() {
     ss -tinH 'sport = :7601' | grep -o ' bytes_received:[0-9]*' | awk -F : '{ sum += $2 } END { print sum + 0 }'
 }
@@ -40,7 +40,7 @@ for ((i = 0; i < ${ROUNDS:-3}; i++)); do
     name=session$i
     session $name blkin:span blkin:process
     wait_for 20 - "some traffic" has_received $(($(received) + 100000)) || exit 1
-    sunk $name ,join-wait-ms=60000 # a busy machine holds up one half of a request
+    sunk $name ,join-wait-ms=60000 # a busy machine may delay one half of a request
     "$PYTHON" - "$WORK/$name.json" <<'PY' || fail "$name: see above"
 import json, sys
 spans = json.load(open(sys.argv[1]))
@@ -52,14 +52,14 @@ for span in spans:
     parent = by_id.get(span.get("parentId"))
     if parent:
         linked += 1
-        # one may have been read in two pieces, of which the first is recorded
+        # one payload may have been read in two pieces, of which only the first is recorded
         first, second = parent["tags"]["payload"], span["tags"]["payload"]
         length = min(len(first), len(second))
         if length < 15 or first[:length] != second[:length]:
             wrong += 1
             if wrong <= 5:
                 print("wrong:", json.dumps(parent), "\nabove:", json.dumps(span))
-# the programs hear of a session one after the other: a half may have no other half
+# the programs learn of a session one after the other: a half may have no other half
 clients = {span["tags"].get("blkin.join"): span["id"] for span in spans if span.get("kind") == "CLIENT"}
 whole = [span for span in spans if span.get("kind") == "SERVER" and span["tags"].get("blkin.join") in clients]
 apart = sum(span.get("parentId") != clients[span["tags"]["blkin.join"]] for span in whole)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Two networks with the same private addresses, as of Docker on two hosts. A client in one and a server in the other,
-# whose peers are not traced, are not joined although addresses, ports, offset and time agree: ambiguous. A client and
-# a server of one network are joined, although each has a network namespace of its own.
+# Two networks with the same private addresses, as Docker makes them on two hosts. A client in one network and a server in
+# the other, whose peers are not traced, agree in addresses, ports, offset and time. They are counted as ambiguous and not
+# joined. A client and a server of one network are joined, although each has a network namespace of its own.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -51,7 +51,7 @@ peers() {
     [ "$3" = request ] || wait_for 20 - "a server of $1" is_listening "$1-$end" || exit 1
 }
 
-# Checks that all peers have ended well.
+# Checks that all peers have ended with status 0.
 ended() {
     local pid
     for pid in "${running[@]}"; do
@@ -60,7 +60,7 @@ ended() {
     running=()
 }
 
-# spans_of SERVICE FILTER: prints their number.
+# spans_of SERVICE FILTER: prints the number of spans.
 spans_of() {
     jq --arg service "$1" "[.[] | select(.localEndpoint.serviceName == \$service) | select($2)] | length" \
         "$WORK/networks.json"
@@ -86,14 +86,14 @@ peers two traced serve 20 1 100 200
 peers two traced request 20 0 100 200
 ended
 
-sunk networks ,join-wait-ms=60000 # a busy machine holds up one half of a request
+sunk networks ,join-wait-ms=60000 # a busy machine may delay one half of a request
 lost_nothing networks
 [ "$(spans_of one-request '.kind == "CLIENT"')" = 1 ] || fail "the first network has no client's span"
-[ "$(spans_of two-serve '.kind == "SERVER"')" = 21 ] || fail "the second network has not 21 servers' spans"
+[ "$(spans_of two-serve '.kind == "SERVER"')" = 21 ] || fail "the second network does not have 21 servers' spans"
 [ "$(spans_of two-serve '.kind == "SERVER" and (.traceId | startswith("626c6b2d6a6f696e"))')" = 1 ] ||
-    fail "two that never met were joined, or friends were not"
+    fail "halves of two networks were joined, or halves of one network were not"
 [ "$(spans_of two-serve '.kind == "SERVER" and .parentId')" = 20 ] || fail "a server's span has no parent"
 grep -q 'halves of requests: .*20 joined.*1 ambiguous' "$WORK/networks-sink.log" || {
     show_log networks-sink
-    fail "the account does not say so"
+    fail "the account has other numbers of halves"
 }

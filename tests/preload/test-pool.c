@@ -1,6 +1,5 @@
 /*
- * The preload's pool: the owner of an object, the results of old names, and several threads at
- * once.
+ * The preload's pool: references to an object, old names, a full pool, and several threads at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,7 +32,7 @@ static struct object *take(void)
     return object;
 }
 
-static bool let_go(struct object *object)
+static bool release(struct object *object)
 {
     if (!pool_release(&object->item))
         return false;
@@ -49,7 +48,7 @@ TEST(test_references)
     CHECK(name != 0 && pool_find(&pool, 0) == NULL);
     CHECK(pool_find(&pool, name) == object);
     pool_ref(&object->item);
-    CHECK(!let_go(object) && !let_go(object) && let_go(object));
+    CHECK(!release(object) && !release(object) && release(object));
     CHECK(pool_find(&pool, name) == NULL);
     CHECK(!pool_try_ref(&object->item, pool_generation(&object->item)));
 }
@@ -61,44 +60,44 @@ TEST(test_generations)
     const pool_name name = pool_name_of(&first->item);
 
     first->value = 77;
-    let_go(first);
+    release(first);
     second = take();
     CHECK(second == first && second->value == 77);
     CHECK(pool_name_of(&second->item) != name && pool_find(&pool, name) == NULL);
-    let_go(second);
+    release(second);
 }
 
 static unsigned looked_at;
 
-static void count_it(void *object)
+static void count_object(void *object)
 {
     (void)object;
     looked_at++;
 }
 
-/* A thread that has taken an object fills it in before other threads find it in any way. */
+/* Other threads find an object only after the thread that has taken it has published it. */
 TEST(test_publishing)
 {
     struct object *before = take(), *object;
     const pool_name name = pool_name_of(&before->item);
 
-    let_go(before);
+    release(before);
     object = pool_take(&pool);
     CHECK(object == before && pool_name_of(&object->item) != name);
     CHECK(!pool_find(&pool, name) && !pool_find(&pool, pool_name_of(&object->item)));
-    pool_for_each(&pool, count_it);
+    pool_for_each(&pool, count_object);
     CHECK(looked_at == 0);
     pool_publish(&object->item);
-    pool_for_each(&pool, count_it);
+    pool_for_each(&pool, count_object);
     CHECK(looked_at == 1 && pool_find(&pool, pool_name_of(&object->item)) == object);
-    CHECK(!let_go(object) && let_go(object));
+    CHECK(!release(object) && release(object));
     object = pool_take(&pool);
-    pool_give(&pool, object); /* not needed after all */
+    pool_give(&pool, object); /* without pool_publish() */
     CHECK(pool_take(&pool) == object);
     pool_give(&pool, object);
 }
 
-/* Names that were never given: of any index and generation. */
+/* Names that no object has: with other indexes and other generations. */
 TEST(test_names)
 {
     struct object *object = take();
@@ -110,7 +109,7 @@ TEST(test_names)
     CHECK(pool_find(&pool, UINT64_MAX) == NULL);
     CHECK(pool_at(&pool, object->item.index) == object);
     CHECK(pool_at(&pool, object->item.index + 1) == NULL && pool_at(&pool, UINT32_MAX) == NULL);
-    let_go(object);
+    release(object);
 }
 
 /* In a child of fork(2) all objects are free, and no former name finds a new object. */
@@ -119,8 +118,8 @@ TEST(test_forget)
     struct object *before = take(), *given = take(), *after[3];
     const pool_name name = pool_name_of(&before->item);
 
-    let_go(given);
-    pool_ref(&before->item); /* by another thread of the parent, which the child does not have */
+    release(given);
+    pool_ref(&before->item); /* as by a thread of the parent that the child does not have */
     pool_forget(&pool);
     CHECK(pool_find(&pool, name) == NULL && pool_at(&pool, 0) == NULL);
     for (int i = 0; i < 3; i++) {
@@ -129,10 +128,10 @@ TEST(test_forget)
     }
     CHECK(after[0] == before);
     for (int i = 0; i < 3; i++)
-        CHECK(let_go(after[i])); /* its holder is the taker */
+        CHECK(release(after[i])); /* its holder is the taker */
 }
 
-/* Takes all objects of a pool; more are refused, and returned objects are taken again. */
+/* Takes all objects of a pool. Then the pool gives out only returned objects. */
 TEST(test_full)
 {
     static struct pool full = {.size = sizeof(struct pool_item)};
@@ -154,9 +153,9 @@ TEST(test_full)
 /* ---- several threads ---- */
 
 static pthread_barrier_t all_are_here;
-static pool_name shared[SHARED]; /* of objects of any thread, gone or not */
+static pool_name shared[SHARED]; /* names of objects of all threads; some objects are released */
 
-/* An object of another thread stays the same while it is held. */
+/* Returns 1 if an object of another thread changes while this thread has a reference. */
 static uint64_t look_at_shared(unsigned at)
 {
     struct object *found =
@@ -170,14 +169,14 @@ static uint64_t look_at_shared(unsigned at)
     value = found->value;
     sched_yield();
     is_same = __atomic_load_n(&found->owner, __ATOMIC_RELAXED) == owner && found->value == value;
-    let_go(found);
+    release(found);
     return !is_same;
 }
 
 static uint64_t half_filled;
 
-/* Visits the objects of all threads. */
-static void look_at_any(void *found)
+/* Counts objects that are published, but not filled in. */
+static void check_filled(void *found)
 {
     const struct object *object = found;
 
@@ -185,7 +184,7 @@ static void look_at_any(void *found)
         (void)__atomic_add_fetch(&half_filled, 1, __ATOMIC_RELAXED);
 }
 
-/* Takes some, checks that no other thread has them, and returns them in another order. */
+/* Takes some objects, checks that no other thread has them, and returns them in another order. */
 static void *take_and_give(void *argument)
 {
     const uint64_t own = (uintptr_t)argument;
@@ -201,7 +200,7 @@ static void *take_and_give(void *argument)
             taken[i]->check = ~taken[i]->value;
             pool_publish(&taken[i]->item);
         }
-        pool_for_each(&pool, look_at_any);
+        pool_for_each(&pool, check_filled);
         __atomic_store_n(&shared[round % SHARED], pool_name_of(&taken[round % HANDFUL]->item),
                          __ATOMIC_RELEASE);
         wrong += look_at_shared(round * 7 + 3);
@@ -210,7 +209,7 @@ static void *take_and_give(void *argument)
 
             wrong += __atomic_load_n(&object->owner, __ATOMIC_RELAXED) != own ||
                      object->value != (own << 32 | i * 7 % HANDFUL);
-            let_go(object);
+            release(object);
         }
     }
     return (void *)(uintptr_t)wrong;
@@ -231,7 +230,7 @@ TEST(test_threads)
     }
     pthread_barrier_destroy(&all_are_here);
     CHECK(half_filled == 0);
-    /* nothing is lost: all objects are free again, each once */
+    /* no object is lost: all are free again, each once */
     while (pool_at(&pool, used))
         used++;
     CHECK(used >= HANDFUL && used <= POOL_THREADS * (HANDFUL + 1));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# blkin run: the given program runs, in the right environment; a program that cannot be traced is reported.
+# blkin run: the given program runs in the right environment. A program that cannot be traced is reported.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -20,10 +20,10 @@ says() {
     got=$?
     [ $got -eq "$status" ] || fail "run $*: status $got, expected $status: $said"
     # shellcheck disable=SC2053 # a pattern
-    [[ $said == $pattern ]] || fail "run $*: expected $pattern, but it said: $said"
+    [[ $said == $pattern ]] || fail "run $*: expected $pattern, got: $said"
 }
 
-# ---- the program is what runs: its arguments, status, signals and process
+# ---- the program's arguments, status, signals and process
 
 says 0 'a  b' printf %s 'a  b'
 says 0 '-x' -- printf %s -x
@@ -31,10 +31,10 @@ says 3 '' sh -c 'exit 3'
 "$blkin" run -- sh -c 'kill -KILL $$'
 [ $? -eq 137 ] || fail "a killed program's status"
 says 0 "$library" sh -c 'echo $LD_PRELOAD'
-[ "$(sh -c 'echo $$; exec "$0" run sh -c "echo \$\$"' "$blkin" | uniq | wc -l)" = 1 ] || fail "it is another process"
+[ "$(sh -c 'echo $$; exec "$0" run sh -c "echo \$\$"' "$blkin" | uniq | wc -l)" = 1 ] || fail "the program is another process"
 "$blkin" run sh -c 'grep -c libblkin-preload /proc/self/maps' >maps || fail "a child is not preloaded"
 
-# ---- its environment
+# ---- the program's environment
 
 says 0 'ports=1-2?usage=2' --ports=1-2 --usage=2 sh -c 'echo "$BLKIN_RUN"'
 [ "$(BLKIN_RUN=min-us=7 "$blkin" run --usage=1 sh -c 'echo $BLKIN_RUN')" = "min-us=7 usage=1" ] || fail "added to BLKIN_RUN"
@@ -64,14 +64,14 @@ says 2 '*unrecognized option*--nonsense*--help*' --nonsense true
 says 2 '*--run-file: expected*' --run-file= true
 [ "$("$blkin" run --help | head -n 1)" = "usage: blkin run [OPTION]... [--] PROGRAM [ARGUMENT]..." ] || fail "--help"
 
-# ---- missing programs, and files that are none
+# ---- missing programs, and files that are no programs
 
 says 127 '*no-such-program: not found' no-such-program
 says 127 '*no/such: not found' no/such
 says 126 '*Permission denied' /etc/passwd
 says 126 '*Permission denied' /tmp
 
-# ---- programs that cannot be traced: a message with reason and remedy, and no run
+# ---- programs that cannot be traced do not run; a message has the reason
 
 cc=${CC:-cc}
 cat >program.c <<'TXT'
@@ -79,24 +79,24 @@ cat >program.c <<'TXT'
 
 int main(void)
 {
-    return puts("it runs") < 0;
+    return puts("the program runs") < 0;
 }
 TXT
 refused() {
     says 125 "*$1*" "$2"
-    [[ $("$blkin" run "$2" 2>/dev/null) != *"it runs"* ]] || fail "$2 was run"
+    [[ $("$blkin" run "$2" 2>/dev/null) != *"the program runs"* ]] || fail "$2 was run"
 }
 if ! "$cc" -static -o static program.c 2>/dev/null; then
     echo "not tested: static programs: $cc links none"
 else
     refused 'is linked statically' ./static
-    says 0 '*./static runs untraced*it runs' --anyway ./static
+    says 0 '*./static runs untraced*the program runs' --anyway ./static
 fi
 if "$cc" -static-pie -fPIE -o static-pie program.c 2>/dev/null; then
     refused 'is linked statically' ./static-pie
 fi
 "$cc" -o program program.c || fail "no compiler"
-says 0 'it runs' ./program
+says 0 'the program runs' ./program
 cp program musl
 "$PYTHON" - musl <<'TXT'
 import sys
@@ -106,17 +106,17 @@ if name in data:
     open(sys.argv[1], "wb").write(data.replace(name, b"/lib/ld-musl-x86_64.so.1".ljust(len(name), b"\0")))
 TXT
 cmp -s program musl || refused 'musl' ./musl
-# of another class and processor: the bytes of its head
+# a program of another class, or for another processor: a changed byte of the ELF header
 for place in 4:1 18:250; do
     cp program other
     printf "%b" "\\x$(printf %x "${place#*:}")" | dd of=other bs=1 seek="${place%:*}" conv=notrunc status=none
     refused 'is for another processor' ./other
 done
-# a section of Go's build
+# a program with a section that Go makes
 echo x >note
 objcopy --add-section .go.buildinfo=note program go || fail "objcopy"
 refused 'is a Go program' ./go
-# cut heads and wrong lengths do not crash it
+# cut and wrong headers do not crash blkin run
 for length in 1 4 20 64 100; do
     head -c $length program >"./cut" && chmod +x ./cut
     "$blkin" run ./cut 2>/dev/null
@@ -127,7 +127,7 @@ head -c 512 /dev/urandom | dd of=wild bs=1 seek=24 conv=notrunc status=none
 timeout 10 "$blkin" run ./wild >/dev/null 2>&1
 [ $? -ne 124 ] || fail "a program with a wild head hangs"
 
-# scripts: the interpreter counts
+# scripts: their interpreter is checked
 printf '#!%s\n' "$work/static" >script && chmod +x script
 [ ! -e static ] || refused 'static is linked statically' ./script
 printf '#!/usr/bin/env -S A=1 static -x\n' >script2 && chmod +x script2
@@ -137,7 +137,7 @@ says 0 'script 7' ./script3 7
 printf 'echo plain $1\n' >script4 && chmod +x script4
 says 0 'plain 7' ./script4 7
 
-# set-user-ID: refused only for a program with another user's rights
+# set-user-ID: refused only if the program gets another user's rights
 if [ "$(id -u)" != 0 ]; then
     echo "not tested: set-user-ID: needs root"
 else
@@ -146,8 +146,8 @@ else
         setpriv --reuid=65534 --regid=65534 --clear-groups "$blkin" run "$@" 2>&1
     }
     cp program setuid && chmod 4755 setuid
-    says 0 'it runs' ./setuid
-    if ! said=$(as_nobody ./program) || [ "$said" != "it runs" ]; then
+    says 0 'the program runs' ./setuid
+    if ! said=$(as_nobody ./program) || [ "$said" != "the program runs" ]; then
         echo "not tested: set-user-ID: another user cannot read the checkout"
     else
         [[ $(as_nobody ./setuid) == *"set-user-ID, for which ld.so ignores"* ]] || fail "set-user-ID"
@@ -162,7 +162,7 @@ else
     fi
 fi
 
-# ---- which of a unit's filters are in the way?
+# ---- a unit's settings that prevent tracing
 
 # of_unit LINE...: prints the output of --print for a unit with these lines
 of_unit() {
@@ -175,7 +175,7 @@ of_unit() {
 [[ $(of_unit 'SystemCallFilter=@basic-io @file-system' 'RestrictAddressFamilies=AF_INET') == \
     *'#SystemCallFilter=ppoll '*' #RestrictAddressFamilies=AF_UNIX '*'=AF_NETLINK '* ]] || fail "calls that are not allowed"
 [[ $(of_unit 'RestrictAddressFamilies=~AF_PACKET' 'NoExecPaths=/' "ExecPaths=/bin ${library%/*}") == '# for ./some.service ' ]] ||
-    fail "a unit that is not in the way"
+    fail "a unit that allows tracing"
 [[ $(of_unit 'NoExecPaths=/' 'RootDirectory=/x') == *"#ExecPaths=$library # RootDirectory="* ]] || fail "folders"
 [[ $("$blkin" run --print ./none 2>&1) == *'no such unit'* ]] || fail "no unit"
 [ "$("$blkin" run --print ./some.service | head -n 1)" = '[Service]' ] || fail "lines before the section"
@@ -187,7 +187,7 @@ doctor() {
     said=$("$blkin" doctor --json --pid="$1" | jq -r --arg id "$2" --arg level "$3" \
         '.checks[] | select(.id == $id and .level == $level) | .saw + " " + .mend')
     # shellcheck disable=SC2053 # a pattern
-    [[ $said == $4 ]] || fail "doctor --pid=$1: $2: expected $3 $4, but it said: $said"
+    [[ $said == $4 ]] || fail "doctor --pid=$1: $2: expected $3 $4, got: $said"
 }
 echo 'usage=9' >run-file
 "$blkin" run --run-file=run-file tail -f /dev/null &
@@ -251,9 +251,9 @@ if [ -e static ]; then
     doctor $static program.preloaded bad "*is linked statically*"
 fi
 
-# ---- the standard error may be the program's client
+# ---- no message is written to a standard error that is a connection with a client
 
-"$PYTHON" - "$library" <<'PY' || fail "a client gets what is for people"
+"$PYTHON" - "$library" <<'PY' || fail "a message goes to a client, or to no log"
 import os, socket, subprocess, sys
 listener = socket.create_server(("127.0.0.1", 0))
 ours = socket.create_connection(listener.getsockname())
@@ -262,13 +262,13 @@ environment = dict(os.environ, LD_PRELOAD=sys.argv[1], BLKIN_RUN="usage=9", BLKI
 subprocess.run(["true"], env=environment, stderr=theirs)
 theirs.close()
 got = ours.recv(1000)
-told = subprocess.run(["true"], env=environment, stderr=subprocess.PIPE).stderr
+message = subprocess.run(["true"], env=environment, stderr=subprocess.PIPE).stderr
 ours, theirs = socket.socketpair()
 subprocess.run(["true"], env=environment, stdin=theirs, stderr=theirs)
 subprocess.run(["true"], env=environment, stdin=subprocess.DEVNULL, stderr=theirs) # a log
 theirs.close()
 logged = b"".join(iter(lambda: ours.recv(1000), b""))
-sys.exit(got != b"" or b'"usage=9"' not in told or logged.count(b'"usage=9"') != 1)
+sys.exit(got != b"" or b'"usage=9"' not in message or logged.count(b'"usage=9"') != 1)
 PY
 
 # ---- without the library
@@ -276,7 +276,7 @@ PY
 mkdir -p "elsewhere/bin" && cp "$blkin" elsewhere/bin/
 said=$(elsewhere/bin/blkin run true 2>&1)
 status=$?
-if [ $status -ne 0 ]; then # else it is installed
+if [ $status -ne 0 ]; then # if not, the library is installed on this machine
     [ $status = 125 ] && [[ $said == *"there is no libblkin-preload.so in "* ]] || fail "without the library: $said"
 fi
 mkdir -p elsewhere/lib/blkin && cp "$library" "${library%/*}/libblkin.so.1" elsewhere/lib/blkin/

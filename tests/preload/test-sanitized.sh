@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Servers, clients and the preload are built with AddressSanitizer and ThreadSanitizer: no report, and every
-# interaction.
+# Servers, clients and the preload are built with AddressSanitizer and ThreadSanitizer. The sanitizers report nothing, and
+# every interaction is recorded.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
@@ -26,9 +26,9 @@ sanitized() {
         }
     done
     preload=$build/lib/libblkin-preload.so
-    # The sanitizer comes after the preload, as with blkin run. Before it, our wrappers would run within
-    # ThreadSanitizer's. Those of gcc 15 and later attribute calls within read(2) or recvmsg(2) to the kernel: they do
-    # not see our atomics there, only our memory accesses, and report races that are none.
+    # The sanitizer's library is loaded after the preload, as with blkin run. If it came first, the preload's wrappers would
+    # run within ThreadSanitizer's wrappers. Those of gcc 15 and later attribute code within read(2) or recvmsg(2) to the
+    # kernel. They see the preload's memory accesses there, but not its atomics, and report false races.
     # shellcheck disable=SC2086 # ccache gcc is two words
     AFTER=:$(${CC:-cc} -print-file-name="$3")
     [[ $AFTER == :/* ]] || skip "no $3"
@@ -53,7 +53,7 @@ sanitized() {
         fail "$name: shared: status $?"
     }
     expected+=(shared:server:800:alike)
-    # ThreadSanitizer does not know new threads after a fork of a process that has some
+    # ThreadSanitizer does not support new threads in a child of a process with threads
     [ "$name" = tsan ] || tricks="raw-dup-over ranges"
     for way in dups passing-back cancelling signalling files $tricks; do
         traced $way "$programs/tricks" $way $((++port)) >/dev/null || fail "$name: $way: status $?"
@@ -68,10 +68,9 @@ sanitized() {
     fi
     found "$name" "${expected[@]}"
 }
-# LTTng's own headers are not clean: the provider is the plain one
+# the sanitizers would report LTTng's own headers, so the provider is built without sanitizers
 export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
-# a cancelled thread's remains on its stack are no overflow: AddressSanitizer must not report them, so it gets stacks
-# of its own
+# AddressSanitizer must not report the stack of a cancelled thread as an overflow, so it uses stacks of its own
 export ASAN_OPTIONS=exitcode=66:detect_leaks=0:detect_stack_use_after_return=1:verify_asan_link_order=0
 # LTTng's threads run from the start, and each child of a fork starts its own: ThreadSanitizer ends such a child,
 # unless this option is set

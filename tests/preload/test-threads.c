@@ -1,6 +1,6 @@
 /*
- * The end of threads: of one that a child of fork(2) has from its parent, and of one that was in
- * the middle of this library's code.
+ * The end of threads: of the thread that a child of fork(2) inherits from its parent, and of a
+ * thread that is in the middle of this library's code.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -45,7 +45,7 @@ static void *calls_once(void *unused)
 }
 
 /* The child's account has the work of its threads, once the parent's thread has ended there. */
-static void *goes_on_in_child(void *parents_thread)
+static void *continue_in_child(void *parents_thread)
 {
     char said[1024] = "";
     const int file = memfd_create("said", 0), own = dup(STDERR_FILENO);
@@ -75,7 +75,7 @@ TEST(test_forked)
     child = fork();
     if (child == 0) {
         own = pthread_self();
-        CHECK(pthread_create(&other, NULL, goes_on_in_child, &own) == 0);
+        CHECK(pthread_create(&other, NULL, continue_in_child, &own) == 0);
         pthread_exit(NULL);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
@@ -84,8 +84,7 @@ TEST(test_forked)
 
 /* ---- a thread that ends in the middle of this library's code ---- */
 
-/* Leaves the state of a handler that comes while interaction_remove_open() moves the last request.
- */
+/* Ends in the state in which a signal handler may interrupt interaction_remove_open(). */
 static void *ends_in_the_middle(void *unused)
 {
     struct interaction_worker *worker;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Unusual uses of descriptors, with the preload: closed by raw calls, duplicated, passed on, inherited by fork and
-# exec, and in a child of vfork. Threads are cancelled in a read, get signals in it, and leave calls by siglongjmp.
-# A part is read by recvmmsg; a thread that serves nobody calls _exit; data are no request. All results and errors are
-# the same as without the preload. Each request has one interaction. Its key is the same on both sides, or missing where the
-# preload cannot know it. CONNECTIONS=10000 connections are open at once.
+# Unusual uses of descriptors, with the preload. Descriptors are closed by raw calls, duplicated, passed on, inherited by
+# fork and exec, and used in a child of vfork. Threads are cancelled in a read, get signals there, and leave calls by
+# siglongjmp. recvmmsg reads a request in parts; a thread that serves nobody calls _exit; some data are no request. All
+# results and errors are the same as without the preload. Each request has one interaction. Its key is the same on both
+# sides, or missing if the preload cannot know it. CONNECTIONS=N (10000) connections are open at once.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -31,7 +31,7 @@ trick() {
     expected+=("$name:server:$2$3:honest" "$name:client:$4$5:honest")
 }
 
-# Prints the maximum of descriptors without those that all programs have.
+# Prints the number of connections at once: 10000, or fewer if the limit of descriptors is low.
 most_connections() {
     local most
     most=$(ulimit -Hn)
@@ -64,9 +64,9 @@ trick binary 1 :joined 1 :joined
 trick nothing 0 '' 0 ''
 trick limiting 0 '' 0 ''
 trick files 3 :joined 3 :joined
-expected+=(files::1:below) # sendfile; what splice reads is not seen
+expected+=(files::1:below) # of sendfile; the preload does not see the data of splice
 trick unfinished 2 '' 1 :joined
-expected+=(unfinished::8:below) # the one without an answer has its calls, too
+expected+=(unfinished::8:below) # the request without an answer has its calls, too
 trick pieces 1 :joined 1 :joined
 trick leaving 1 :joined 1 :joined
 trick results 1 '' 0 ''
@@ -74,20 +74,20 @@ CONNECTIONS=${CONNECTIONS:-$(most_connections)}
 export CONNECTIONS
 trick many "$CONNECTIONS" :joined "$CONNECTIONS" :joined
 grep -q 'raw-close .* replaced 1 ' "$WORK/account.log" ||
-    fail "what was closed behind its back is not counted: $(grep raw-close "$WORK/account.log")"
+    fail "a descriptor that a raw call closed is not counted: $(grep raw-close "$WORK/account.log")"
 grep -q 'raw-dup-over .* replaced 1 ' "$WORK/account.log" ||
-    fail "what was doubled behind its back is not counted: $(grep raw-dup-over "$WORK/account.log")"
+    fail "a descriptor that a raw call duplicated is not counted: $(grep raw-dup-over "$WORK/account.log")"
 grep -q 'cancelling .* unanswered 2 ' "$WORK/account.log" || # of both sides
-    fail "what was cancelled is not counted: $(grep cancelling "$WORK/account.log")"
+    fail "the cancelled request is not counted: $(grep cancelling "$WORK/account.log")"
 grep -q 'jumping .* unanswered 2 ' "$WORK/account.log" ||
-    fail "what was left by siglongjmp is not counted: $(grep jumping "$WORK/account.log")"
+    fail "the request that siglongjmp has left is not counted: $(grep jumping "$WORK/account.log")"
 grep -q 'nothing .* unanswered [12] ' "$WORK/account.log" ||
-    fail "what is not answered is not counted: $(grep nothing "$WORK/account.log")"
+    fail "the request without an answer is not counted: $(grep nothing "$WORK/account.log")"
 found tricks "${expected[@]}"
 jq -e '[.[] | select(.localEndpoint.serviceName == "binary").tags.payload | . == "\\x00\\x0b\\xab\\x01A\\x5c \\x7f\\xff\\x00"] == [true, true]' "$WORK/tricks.json" >/dev/null ||
-    fail "payloads of bytes that are no text"
+    fail "the payload of bytes that are no text is wrong"
 
-# a jump out of the middle of LTTng's work does not keep the program from its end
+# a program whose signal handlers jump out of LTTng's code can end
 session abandoned blkin:span
 for round in 1 2 3; do
     traced abandoning "$programs/tricks" abandoning $((++port)) || fail "abandoning, round $round: status $?"

@@ -1,7 +1,7 @@
 /*
- * Uses of descriptors that a watcher does not expect: tricks NAME PORT. Each trick makes requests
- * between a client and a server in one program. It prints results of calls that must be the same
- * without the preload.
+ * Unusual uses of descriptors: tricks NAME PORT. Each trick makes requests between a client and a
+ * server in one program, and may print results of calls. These must be the same without the
+ * preload.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,7 +27,6 @@ int listener;
 
 /* ---- both sides ---- */
 
-/* No two requests are the same, so that a mix-up is found. */
 unsigned next_id(void)
 {
     static unsigned count;
@@ -51,7 +50,6 @@ void take_answer(int fd)
         fail("answer");
 }
 
-/* Starts a client process, which makes these requests on one connection. */
 pid_t start_client(int requests)
 {
     const pid_t pid = fork();
@@ -85,7 +83,6 @@ int taken(void)
     return fd;
 }
 
-/* Serves one request. */
 void serve(int fd)
 {
     char line[LINE];
@@ -106,7 +103,7 @@ void expect_end(int fd)
 
 /* ---- tricks ---- */
 
-/* 2 requests after a greeting; the client closes its side before the answer of the second one. */
+/* 2 requests after a greeting; the client closes its side before the second answer. */
 static void greeting(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
@@ -126,7 +123,7 @@ static void greeting(void)
     expect_end(fd);
 }
 
-/* A request like one of DNS over TCP: it begins with a NUL. */
+/* 1 request like those of DNS over TCP, which begin with a NUL. */
 static void binary(void)
 {
     static const char query[] = "\0\x0b\xab\1A\\ \x7f\xff";
@@ -143,7 +140,7 @@ static void binary(void)
     expect_end(fd);
 }
 
-/* A server that answers by stdio(3): the first time with fflush(3), then as it closes. */
+/* 2 requests, answered by stdio(3): the first by fflush(3), the second by fclose(3). */
 static void stdio(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
@@ -164,7 +161,7 @@ static void stdio(void)
     close(ours);
 }
 
-/* No interaction: a request without an answer; and datagrams, a pipe, a pair. */
+/* No interaction: a request without an answer, datagrams, and a socket pair. */
 static void nothing(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
@@ -193,7 +190,7 @@ static void nothing(void)
     }
 }
 
-/* 3 requests, answered by a file: sendfile(2), splice(2). */
+/* 3 requests, answered by sendfile(2), by splice(2), and by a write. */
 static void files(void)
 {
     const int ours = connect_to(port, 0), fd = taken(), file = open("/proc/self/exe", O_RDONLY);
@@ -272,13 +269,12 @@ static void await(int fd, short events)
         fail("ppoll");
 }
 
-/* No interaction, and all possible results of calls: the same as without the preload. */
+/* Calls with all possible results, which must be the same as without the preload. */
 static void results(void)
 {
     const int ours = connect_to(port, SOCK_NONBLOCK), fd = taken();
     const int none = 5000, zero = open("/dev/zero", O_RDONLY);
-    void *volatile nowhere = (void *)8, *volatile null = NULL; /* invalid, for the kernel to find
-                                                                * out */
+    void *volatile nowhere = (void *)8, *volatile null = NULL; /* invalid: the kernel must refuse */
     volatile int minus = -1;
     struct iovec bad = {nowhere, 10};
     struct msghdr bad_message = {.msg_iov = &bad, .msg_iovlen = 1};
@@ -315,7 +311,8 @@ static void results(void)
     SHOW(send(ours, nowhere, 10, 0));
     SHOW(write(fd, "", 0));
     SHOW(write(fd, "def", 3));
-    /* an answer is held now, so that waits are split: the kernel must still find bad arguments */
+    /* the preload holds an answer now, and splits waits: the kernel must still refuse bad arguments
+     */
     SHOW(ppoll(many, 2, &bad_time, NULL));
     SHOW(pselect(fd + 1, &set, NULL, NULL, &bad_time, NULL));
     SHOW(epoll_pwait2(listener, &event, 1, nowhere, NULL));
@@ -368,8 +365,8 @@ static void results(void)
     SHOW(close(fd));
 }
 
-/* Sends the rest when the other side has read the first part. */
-static void *send_rest(void *argument)
+/* Sends the second part of a request when the server has read the first part. */
+static void *send_second_part(void *argument)
 {
     const int *ends = argument;
     char line[LINE + 1];
@@ -377,7 +374,7 @@ static void *send_rest(void *argument)
 
     for (int64_t end_ms = 0; ioctl(ends[1], FIONREAD, &left) == 0 && left;)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
-            fail("nothing is taken");
+            fail("the first part is not read");
     line_write(line, 1, 0, OUT);
     give_all(0, ends[0], line + 4, LINE - 4);
     return argument;
@@ -392,14 +389,14 @@ static void pieces(void)
     struct iovec vectors[2] = {{parts[0], LINE}, {parts[1], LINE}};
     struct mmsghdr messages[2] = {{.msg_hdr = {.msg_iov = &vectors[0], .msg_iovlen = 1}},
                                   {.msg_hdr = {.msg_iov = &vectors[1], .msg_iovlen = 1}}};
-    const struct timeval patience = {10, 0}; /* the rest may be there at once */
+    const struct timeval patience = {10, 0}; /* both parts may be there at once */
     pthread_t sender = 0;
 
     memset(parts, 'x', sizeof(parts));
     line_write(line, 1, 0, OUT);
     give_all(0, ours, line, 4);
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
-        pthread_create(&sender, NULL, send_rest, ends) != 0 ||
+        pthread_create(&sender, NULL, send_second_part, ends) != 0 ||
         recvmmsg(fd, messages, 2, 0, NULL) < 1)
         fail("recvmmsg");
     pthread_join(sender, NULL);
@@ -422,8 +419,8 @@ static void *serve_and_stay(void *argument)
     return argument;
 }
 
-/* 1 request; the thread that has answered it is there when another thread, which has served nobody,
- * ends the process by _exit(2). */
+/* 1 request. The thread that has answered it still runs when another thread, which has served
+ * nobody, ends the process by _exit(2). */
 static void leaving(void)
 {
     const pid_t client = start_client(1);
@@ -436,7 +433,7 @@ static void leaving(void)
     /* the client may have the answer before the thread's call returns */
     for (int64_t end_ms = 0; !__atomic_load_n(&has_served, __ATOMIC_ACQUIRE);)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
-            fail("the answer does not end");
+            fail("the server does not return from its answer");
     _exit(0);
 }
 
@@ -470,10 +467,8 @@ static void ask_on_many(int count)
         close(ours[i]);
 }
 
-/*
- * So many connections at once, one request each. The server reads all requests before it answers
- * the first one.
- */
+/* CONNECTIONS connections at once, with one request each. The server reads all requests before it
+ * answers the first one. */
 static void many(void)
 {
     const char *text = getenv("CONNECTIONS");

@@ -1,6 +1,6 @@
 /*
- * The protocol of the servers and clients here. A request is a line of 37 bytes with the number of
- * bytes behind it and the number of returned bytes, and these bytes.
+ * The protocol of the servers and clients here. A request is a line of 37 bytes, and the bytes that
+ * follow. The line has the number of following bytes, and the number of bytes of the answer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -99,7 +99,7 @@ static inline int connect_to(const char *text, int flags)
     return fd;
 }
 
-/* ---- every call that moves bytes, one after the other ---- */
+/* ---- every call that moves bytes; `way` selects the call ---- */
 
 static inline ssize_t take_by(unsigned way, int fd, void *buffer, size_t size)
 {
@@ -150,7 +150,7 @@ static inline ssize_t give_by(unsigned way, int fd, const void *buffer, size_t s
     }
 }
 
-/* Reads all of it; returns false if the peer has closed. */
+/* Reads `size` bytes. Returns false if the peer has closed. */
 static inline bool take_all(unsigned way, int fd, char *buffer, size_t size)
 {
     while (size) {

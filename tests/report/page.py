@@ -53,12 +53,12 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
                                     {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
         self.driver.get(f"file://{path}")
-        # messages about the page; a new browser also has messages about its own first page
+        # messages of the page, without those of a new browser's own first page
         said = [entry for entry in self.driver.get_log("browser") if not entry["message"].startswith("chrome:")]
         events = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
         if said:
             raise AssertionError(said)
-        # likewise
+        # requests of the page; a new browser also requests its own first page
         return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"
                 and e["params"]["documentURL"].startswith("file:")]
 

@@ -150,8 +150,7 @@ TEST(test_unreadable)
     CHECK(lines_with("zipkin:timestamp") == 2 && lines_with("iscarded 3 events") == 1);
 }
 
-/* libblkin never writes such a record: no reader reads beyond its end, and the record is counted.
- */
+/* A reader does not read beyond the end of a record that is too long, and counts the record. */
 TEST(test_too_long)
 {
     static char payload[20000];

@@ -8,7 +8,7 @@ set -u
 . "$SRC/tests/libblkin/session.sh"
 # shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
-# a user's first memory has 8 MiB: a larger one would take its place, and its records would go
+# A user's first memory has 8 MiB. A larger memory would replace the first one, whose records would not be in the dump.
 RING_BYTES=$((4 << 20))
 while ((RING_BYTES * $(nproc --all) > 8 << 20 && RING_BYTES > 1 << 16)); do
     RING_BYTES=$((RING_BYTES / 2))
@@ -17,7 +17,7 @@ recording_begin
 export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
 start_sessiond || exit 1
 
-# spans FILE: prints its spans, one a line, without times: for the dump, the host's two clocks are compared again.
+# spans FILE: prints its spans, one a line, without times, because the dump compares the host's two clocks again.
 spans() {
     jq -c '.[] | del(.timestamp, .duration, .annotations[]?.timestamp)' "$1" | sort
 }
@@ -56,13 +56,13 @@ classes "$WORK/streamed" >"$WORK/streamed.classes"
 classes "$WORK/dump" >"$WORK/dump.classes"
 # the program recorded its process event before it had the rings
 diff <(grep -v process "$WORK/streamed.classes") <(grep -v process "$WORK/dump.classes") || fail "LTTng's trace has other events"
-# all but the annotations of six severities
+# all classes of events except the annotations of six severities
 [ "$(wc -l <"$WORK/dump.classes")" -eq 12 ] || {
     cat "$WORK/dump.classes"
-    fail "not all kinds of events are tried"
+    fail "the dump does not have all classes of events"
 }
 
-# the process that keeps the rings ends with an agent that ends in order
+# after SIGTERM, the process that keeps the rings ends with the agent
 start_agent --send=all
 wait_for 20 agent "the next agent" is state recording || exit 1
 stop_part agent TERM 20 || fail "status $? of SIGTERM"

@@ -71,8 +71,7 @@ TEST(test_times)
         {50000000, NOW - AFTER, 50000000 - (NOW - AFTER)}, /* the program has set the time back */
         {INT64_C(3600000000000), NOW - AFTER, INT64_C(3600000000000) - (NOW - AFTER)},
         {-1000, -1000, 0},
-        {-2000000, NOW - AFTER,
-         0}, /* an impossible time: the event gets the earliest possible time */
+        {-2000000, NOW - AFTER, 0}, /* impossible: the event gets the earliest possible time */
         {INT64_C(90000000000000), NOW - AFTER, 0},
     };
 

@@ -49,8 +49,7 @@ static int connect_to(void)
     return fdserver;
 }
 
-/* A put fails only after it has waited for PUT_MS: on a machine that stands still, the fdserver may
- * not go on in that time. */
+/* A put fails only after a wait of PUT_MS, in which the fdserver may not run on a busy machine. */
 static void put(int fdserver, int fd, const char *name)
 {
     int64_t begin_ms = clock_ms();
@@ -63,7 +62,7 @@ static void put(int fdserver, int fd, const char *name)
     CHECK(is_put);
 }
 
-/* Puts descriptors while the fdserver is behind: it goes on when the service waits for it. */
+/* Puts descriptors while the fdserver is stopped. The fdserver continues when the service waits. */
 static void put_all(int fdserver, pid_t keeper)
 {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);

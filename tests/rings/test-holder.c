@@ -84,8 +84,7 @@ TEST(test_rules)
     forget_all();
 }
 
-/* The program connects as often as it can, never reads, and says for every second connection that
- * it is gone. */
+/* The program connects as often as it can, never reads, and shuts down every second connection. */
 static int stall(unsigned number)
 {
     int connected = 0;
@@ -159,9 +158,8 @@ TEST(test_limits)
     forget_all();
 }
 
-/* Programs leave the old memory. The holder reads it for a while, then removes it, also from the
- * store.
- */
+/* Programs leave the old memory. After a while, the holder removes the memory, also from the
+ * store. */
 TEST(test_other_size)
 {
     const pid_t service = begin();
@@ -201,8 +199,8 @@ TEST(test_restart)
     CHECK(fstat(store.kept[0].fd, &after) == 0 && before.st_ino == after.st_ino);
     CHECK(shared->counts.taken_over == 1 && written_to_all() == 2);
     (void)finish(service, SIGKILL);
-    CHECK(state_of(0) ==
-          RING_ON); /* programs continue to write, and the next service reads the records */
+    /* programs continue to write, and the next service reads the records */
+    CHECK(state_of(0) == RING_ON);
     forget_all();
 }
 
@@ -411,8 +409,8 @@ static void test_fdserver(uint64_t seed)
     CHECK(finish(service, SIGTERM) == 0);
     is_dead = false;
     CHECK(waitpid(keeper, &status, 0) == keeper && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    DRAIN_UNTIL(access(fdserver, F_OK) !=
-                0); /* a service that found the fdserver busy has started another one */
+    /* a service that found the fdserver busy has started another one */
+    DRAIN_UNTIL(access(fdserver, F_OK) != 0);
     forget_all();
 }
 

@@ -42,8 +42,8 @@ TEST(test_created)
     CHECK(memory_open(&opened, dup(created.fd), &error));
     CHECK((uintptr_t)created.at % RING_HUGE == 0 && (uintptr_t)opened.at % RING_HUGE == 0);
     CHECK(memory_is_of_size(&opened, &size) && opened.created_ns == created.created_ns);
-    CHECK(!memory_is_shared(
-        &created)); /* `opened` has a dup() of the descriptor, which does not count */
+    /* `opened` has a dup() of the descriptor, which does not count */
+    CHECK(!memory_is_shared(&created));
     fd = memory_share(&created);
     CHECK(memory_is_shared(&created));
     map = mmap(NULL, RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);

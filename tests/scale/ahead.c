@@ -1,5 +1,5 @@
 /*
- * Loaded into a worker (LD_PRELOAD), sets its clock forward by CLOCK_AHEAD_MS.
+ * A library that is preloaded into a worker, and sets the worker's clock forward by CLOCK_AHEAD_MS.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -40,8 +40,7 @@ class Expected:
     def __init__(self, account):
         self.account = account
         self.spans, self.acknowledged = account["spans"], account["acknowledged"]
-        self.failed, self.possibly = account["failed"], account["possibly_stored"]
-        self.seed = account["seed"]
+        self.failed, self.seed = account["failed"], account["seed"]
         self.templates = [template["spans"] for template in account["templates"]]
         self.is_kept = [any(span[4] for span in spans) or spans[0][2] > SLOW_NS for spans in self.templates]
         self.kept = sum(template["made"] for template, kept in zip(account["templates"], self.is_kept) if kept)

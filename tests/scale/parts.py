@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 import broker
@@ -96,10 +95,10 @@ class Worker(part.Part):
                          BABELTRACE_PLUGIN_PATH=str(BUILD / "plugins"), NOTIFY_SOCKET=str(notify))
         if ahead_ms:
             self.environment.update(LD_PRELOAD=str(AHEAD), CLOCK_AHEAD_MS=str(ahead_ms))
-        self.kills = self.ends = 0
+        self.ends = 0
 
     def keep_up(self):
-        """Restarts a worker that has ended by itself, as systemd does, but not one that was stopped or killed."""
+        """Restarts the worker if it has ended by itself, as systemd does; not if the test has stopped or killed it."""
         if self.process is not None and self.process.poll() is not None:
             self.ends += 1
             self.start()
@@ -107,14 +106,13 @@ class Worker(part.Part):
     def kill(self):
         super().kill()
         self.process = None
-        self.kills += 1
 
     def stop(self):
         """Stops the worker. While its group rebalances, the worker may drop uncommitted work."""
         status = self.end()
         self.process = None
         self.ends += status == 1
-        if status not in (0, 1, -signal.SIGTERM):  # the latter, at its start
+        if status not in (0, 1, -signal.SIGTERM):  # -SIGTERM: the worker was still starting
             raise Failed(f"worker {self.name} ended with status {status}: {self.said()[-1500:]}")
 
     def page(self):

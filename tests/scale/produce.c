@@ -13,11 +13,9 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #define MESSAGE_SPANS 500
@@ -26,7 +24,7 @@
 #define PARTITIONS    256
 #define CHUNK         64 /* traces between two readings of the clock */
 #define TOPIC_TICKS   200
-#define END_S         300                /* until all is acknowledged */
+#define END_S         300                /* longest wait until all spans are acknowledged */
 #define TRACE_NS      INT64_C(200000000) /* the longest trace; each is sent when it is over */
 
 /* The spans of a service that go into one partition. */
@@ -41,7 +39,6 @@ struct load {
     const char *brokers, *topic, *out;
     double rate; /* spans a second */
     double seconds;
-    uint64_t traces_max;
     uint32_t seed;
     int64_t spread_ns; /* between a trace's first service and its last one */
 
@@ -55,9 +52,9 @@ struct load {
 
     rd_kafka_t *producer;
     rd_kafka_topic_t *rd_topic;
-    uint64_t acknowledged, failed, possibly_stored, messages_sent;
-    double began, asked; /* s; spans that were due by now */
-    double waited;       /* s, for room in the producer's queue */
+    uint64_t acknowledged, failed;
+    double began; /* s */
+    double asked; /* spans that are due by now */
 };
 
 static volatile sig_atomic_t is_over;
@@ -89,13 +86,10 @@ static void on_report(rd_kafka_t *producer, const rd_kafka_message_t *message, v
     const uint64_t spans = (uint64_t)(uintptr_t)message->_private;
 
     (void)producer;
-    if (!message->err) {
+    if (message->err)
+        load->failed += spans;
+    else
         load->acknowledged += spans;
-        return;
-    }
-    load->failed += spans;
-    if (rd_kafka_message_status(message) == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED)
-        load->possibly_stored += spans;
 }
 
 static bool set(rd_kafka_conf_t *conf, const char *key, const char *value)
@@ -158,13 +152,8 @@ static void send_message(struct load *load, struct scale_message *message, uint3
 {
     message_close(message->bytes, message->length);
     while (rd_kafka_produce(load->rd_topic, (int32_t)partition, RD_KAFKA_MSG_F_COPY, message->bytes,
-                            message->length, NULL, 0, (void *)(uintptr_t)message->spans) == -1) {
-        const double since = seconds_now();
-
+                            message->length, NULL, 0, (void *)(uintptr_t)message->spans) == -1)
         (void)rd_kafka_poll(load->producer, 10);
-        load->waited += seconds_now() - since;
-    }
-    load->messages_sent++;
     message->spans = 0;
 }
 
@@ -227,12 +216,11 @@ static bool make(struct load *load, double *before)
     const double elapsed = seconds_now() - load->began;
     const int64_t now_ns = clock_of(CLOCK_REALTIME);
 
-    if (is_over || elapsed > load->seconds || load->made_traces >= load->traces_max)
+    if (is_over || elapsed > load->seconds)
         return false;
     load->asked += load->rate * (elapsed - *before);
     *before = elapsed;
     for (unsigned i = 0; i < CHUNK && (double)load->made_spans < load->asked &&
-                         load->made_traces < load->traces_max &&
                          load->made_traces - load->next[SCALE_SERVICES - 1] < WINDOW;
          i++) {
         struct scale_trace *trace = &load->window[load->made_traces % WINDOW];
@@ -290,22 +278,15 @@ static void run(struct load *load)
 static bool print_account(const struct load *load)
 {
     FILE *out = fopen(load->out, "w");
-    struct rusage used;
 
     if (!out) {
         perror(load->out);
         return false;
     }
-    (void)getrusage(RUSAGE_SELF, &used);
-    (void)fprintf(
-        out,
-        "{\"seed\":%" PRIu32 ",\"traces\":%" PRIu64 ",\"spans\":%" PRIu64
-        ",\"acknowledged\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"possibly_stored\":%" PRIu64
-        ",\"messages\":%" PRIu64 ",\"seconds\":%.3f,\"waited_s\":%.3f,\"cpu_s\":%.3f,\n",
-        load->seed, load->made_traces, load->made_spans, load->acknowledged, load->failed,
-        load->possibly_stored, load->messages_sent, seconds_now() - load->began, load->waited,
-        (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-            (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
+    (void)fprintf(out,
+                  "{\"seed\":%" PRIu32 ",\"spans\":%" PRIu64 ",\"acknowledged\":%" PRIu64
+                  ",\"failed\":%" PRIu64 ",\n",
+                  load->seed, load->made_spans, load->acknowledged, load->failed);
     templates_print(out, load->templates, load->made);
     (void)fprintf(out, "}\n");
     return fclose(out) == 0;
@@ -315,21 +296,17 @@ static int usage(void)
 {
     (void)fprintf(stderr,
                   "usage: produce --brokers=HOST:PORT --topic=TOPIC --out=FILE --rate=SPANS "
-                  "--seconds=S\n  [--traces=N] [--seed=N] [--spread-ms=MS]\n");
+                  "--seconds=S\n  [--seed=N] [--spread-ms=MS]\n");
     return 2;
 }
 
 static bool read_options(struct load *load, int argc, char **argv)
 {
-    static const struct option options[] = {{"brokers", required_argument, NULL, 'b'},
-                                            {"topic", required_argument, NULL, 't'},
-                                            {"out", required_argument, NULL, 'o'},
-                                            {"rate", required_argument, NULL, 'r'},
-                                            {"seconds", required_argument, NULL, 's'},
-                                            {"traces", required_argument, NULL, 'n'},
-                                            {"seed", required_argument, NULL, 'e'},
-                                            {"spread-ms", required_argument, NULL, 'p'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"brokers", required_argument, NULL, 'b'},   {"topic", required_argument, NULL, 't'},
+        {"out", required_argument, NULL, 'o'},       {"rate", required_argument, NULL, 'r'},
+        {"seconds", required_argument, NULL, 's'},   {"seed", required_argument, NULL, 'e'},
+        {"spread-ms", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
 
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
@@ -347,9 +324,6 @@ static bool read_options(struct load *load, int argc, char **argv)
             break;
         case 's':
             load->seconds = strtod(optarg, NULL);
-            break;
-        case 'n':
-            load->traces_max = strtoull(optarg, NULL, 10);
             break;
         case 'e':
             load->seed = (uint32_t)strtoul(optarg, NULL, 10);
@@ -381,7 +355,7 @@ static bool prepare(struct load *load)
 
 int main(int argc, char **argv)
 {
-    static struct load load = {.seed = 1, .spread_ns = 100000000, .traces_max = UINT64_MAX};
+    static struct load load = {.seed = 1, .spread_ns = 100000000};
 
     (void)signal(SIGTERM, end);
     (void)signal(SIGINT, end);

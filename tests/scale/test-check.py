@@ -15,7 +15,7 @@ SCALE = 5
 # service, name, duration, self time, failed, parent
 FAST = [["client", "read", 3000, 1000, 0, -1], ["store", "read", 2000, 2000, 0, 0]]
 FAILS = [["client", "read", 5000, 1500, 0, -1], ["store", "read", 3500, 3500, 1, 0]]
-ACCOUNT = {"seed": 1, "spans": 44, "acknowledged": 44, "failed": 0, "possibly_stored": 0,
+ACCOUNT = {"seed": 1, "spans": 44, "acknowledged": 44, "failed": 0,
            "templates": [{"made": 20, "spans": FAST}, {"made": 2, "spans": FAILS}]}
 
 

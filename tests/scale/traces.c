@@ -29,7 +29,7 @@ struct plan {
     unsigned service;
     int parent;
     unsigned kind;
-    bool is_beside; /* begins together with the one before, of the same parent */
+    bool is_beside; /* begins together with the span before it, which has the same parent */
 };
 
 static const struct plan write_plan[] = {

@@ -18,7 +18,7 @@ hang_disk() {
     touch "$WORK/hang"
 }
 
-# must_be_fed WHO: the watchdog gets six more messages while the disk hangs.
+# must_be_fed PART: checks that the watchdog gets six more messages while the disk hangs.
 must_be_fed() {
     local before
     before=$(watchdog_messages)

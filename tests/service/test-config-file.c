@@ -1,16 +1,13 @@
 /*
- * The lines of a configuration file: valid and invalid ones, and their positions.
+ * The lines of a configuration file: valid and invalid ones, and their positions. Files that cannot
+ * be read: config/test-config.sh.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
 #include "tools/config/config_parts.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static char out[1 << 16];
 
@@ -78,31 +75,6 @@ TEST(test_long_line)
     memcpy(line, "a=", 2);
     parse(line, sizeof(line));
     CHECK(strlen(out) == sizeof(line) + strlen("1[];"));
-}
-
-TEST(test_files)
-{
-    const char *folder = getenv("TMPDIR");
-    char path[300];
-    size_t size = 0;
-    struct error error = {""};
-    char *bytes;
-    FILE *file;
-
-    (void)snprintf(path, sizeof(path), "%.250s/blkin.conf", folder);
-    errno = 0;
-    CHECK(!config_file_read(path, &size, &error) && errno == ENOENT);
-    CHECK(strstr(error.text, path) != NULL);
-    file = fopen(path, "w");
-    CHECK(file && fputs("a=b", file) >= 0 && fclose(file) == 0);
-    bytes = config_file_read(path, &size, &error);
-    CHECK(bytes && size == 3 && memcmp(bytes, "a=b", 3) == 0);
-    free(bytes);
-    CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
-    CHECK(!config_file_read(path, &size, &error) && errno == EINVAL);
-    CHECK(strstr(error.text, "is a pipe: expected a file") != NULL);
-    CHECK(unlink(path) == 0);
-    CHECK(!config_file_read(folder, &size, &error) && errno == EISDIR);
 }
 
 CHECK_MAIN

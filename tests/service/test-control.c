@@ -7,13 +7,11 @@
 #include "tools/base/child.h"
 #include "tools/base/control.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,47 +119,7 @@ static void serve(const struct job *job, const char *request)
     CHECK(child.pid == 0);
 }
 
-/* ---- the service has no descriptor left for a client */
-
-static bool has_none;
-static unsigned refused;
-
-/* Replaces the C library's. */
-int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
-{
-    if (!has_none)
-        return (int)syscall(SYS_accept4, fd, address, length, flags);
-    refused++;
-    errno = EMFILE;
-    return -1;
-}
-
-/* Half a second after the first refused client, there are descriptors again. */
-static struct timer later;
-static bool was_refused;
-
-static void look_again(void *context)
-{
-    (void)context;
-    has_none = !was_refused;
-    was_refused = refused > 0;
-    if (has_none)
-        timer_set(loop, &later, 500);
-}
-
-/* Without a free descriptor, the loop does not spin; later there is an answer. */
-static void test_no_descriptor(void)
-{
-    later = (struct timer){.due = look_again};
-    has_none = true;
-    timer_set(loop, &later, 500);
-    serve(&ask_job, "status");
-    CHECK(refused > 0 && refused < 20);
-    timer_clear(loop, &later);
-    has_none = false;
-}
-
-/* ---- another one of the same name */
+/* ---- another service of the same name */
 
 static int open_too(const void *order, size_t size)
 {
@@ -209,7 +167,7 @@ static void wait_for_kill(int orphan_waits)
     (void)pause();
 }
 
-/* Returns a descriptor; the child lives until it is closed. */
+/* Returns a descriptor: the killed service's child lives until the test closes the descriptor. */
 static int test_killed(void)
 {
     int fds[2];
@@ -287,7 +245,6 @@ int main(int argc, char *argv[])
     serve(&ask_job, "fail");
     serve(&ask_job, "nonsense");
     serve(&crowd_job, "status");
-    test_no_descriptor();
     serve(&open_too_job, "");
     control_close(control);
     loop_free(loop);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A service refuses a state folder that other users may write to or own: they could make the service read, send or
-# delete files that are not theirs.
+# A service refuses a state folder that another user owns or may write to: that user could make the service read, send or
+# delete files of other users.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 fail() { echo "$*"; exit 1; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# babeltrace2's graph as the service runs it: a live session, its end, and its messages about missing parts.
+# babeltrace2's graph as `blkin live` runs it: a live session, its end, and its messages about missing parts.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -28,7 +28,7 @@ ends() {
 private_begin
 start_sessiond || exit 1
 
-# A missing part has a one-line message with its name.
+# A message of one line names the missing part.
 closed=
 free_port closed
 start_part no-relayd "$graph" "file:$WORK/no1.json" "net://127.0.0.1:$closed/host/h/s"
@@ -36,8 +36,8 @@ ends no-relayd 1 "blkin: .*net://127.0.0.1:$closed/host/h/s: .*onnection refused
 start_part no-collector "$graph" "http://127.0.0.1:$closed/api/v2/spans" "net://127.0.0.1:$closed/host/h/s"
 ends no-collector 1 "blkin: cannot start the sink: no collector is there: http://127.0.0.1:$closed"
 
-# A live session is read until one signal comes, also while the relay daemon hangs. All read events are delivered. INT and
-# TERM come while the graph waits for a packet: a program records all the time, and the network is slow.
+# A live session is read until a signal, also while the relay daemon hangs. All read events are delivered. INT and TERM
+# arrive while the graph waits for a packet, because a program records all the time, and the network is slow.
 start_relayd || exit 1
 slow=
 free_port slow

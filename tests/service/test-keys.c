@@ -21,7 +21,7 @@ TEST(test_values)
     static const struct {
         const char *key, *text;
         int64_t value;    /* of a number, a choice or a boolean */
-        const char *said; /* NULL: it is right */
+        const char *said; /* part of the error; NULL: the key accepts the text */
     } cases[] = {
         {"retry-us", "1000", 1000, NULL},
         {"retry-us", "3600000000", INT64_C(3600000000), NULL},

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# With a decimal comma in the locale all is the same: the unit tests of reading and writing numbers pass (all tests:
-# make check-odd), and commands print points.
+# In a locale with a decimal comma, the unit tests that read and write numbers pass (make check-odd runs all tests), and
+# commands print points.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 folder=$TMPDIR/l # short, as sockets of the tests are below
-chmod 755 "$TMPDIR" # for other users, too
+chmod 755 "$TMPDIR" # some tests run programs of other users
 mkdir -m 755 "$folder"
 trap 'rm -rf "$folder"' EXIT
 localedef -i de_DE -f UTF-8 "$folder/de_DE.UTF-8" >"$folder/log" 2>&1 ||
@@ -31,5 +31,5 @@ for command in show stat 'stat --json' graph 'graph --format=json' report; do
     "$BUILD/bin/blkin" $command "$folder/trace.json" >"$folder/comma" || fail "blkin $command: status $?"
     # shellcheck disable=SC2086
     LC_ALL=C.UTF-8 "$BUILD/bin/blkin" $command "$folder/trace.json" >"$folder/point"
-    diff "$folder/point" "$folder/comma" >&2 || fail "blkin $command is another one with a decimal comma"
+    diff "$folder/point" "$folder/comma" >&2 || fail "blkin $command prints another text with a decimal comma"
 done

@@ -46,7 +46,7 @@ TEST(test_times)
     int64_t before_ms;
 
     begin();
-    do { /* again, if a busy machine has spent the times in between */
+    do { /* again if a busy machine has spent the times before the loop runs */
         before_ms = clock_ms();
         timer_set(loop, &b, 20);
         timer_set(loop, &c, 30);

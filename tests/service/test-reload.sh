@@ -45,7 +45,7 @@ begin() {
     wait_for 20 "$service" "its start" is_up || exit 1
 }
 
-# reload STATUS TEXT: checks its exit status, and its message
+# reload STATUS TEXT: checks the exit status and the message of blkin reload
 reload() {
     local got=0
     timeout 20 "$BLKIN" reload --runtime-dir="$WORK/run" "$service" >"$WORK/said" 2>&1 || got=$?
@@ -62,8 +62,8 @@ end() {
     stop_part "$service" TERM 20 || fail "$service: exit status $?"
 }
 
-# needs_restart KIND LINE: checks that a key whose change needs a restart is named, and keeps its value; then restores
-# it.
+# needs_restart KIND LINE: checks that the message names the changed key, and that the key keeps its value. Then restores
+# the configuration.
 needs_restart() {
     local key=${2%% =*}
     set_keys "$2" "max-open-spans = 54321"
@@ -72,7 +72,7 @@ needs_restart() {
     has ".keys_after_a_restart[\"$key\"]" "${2#*= }"
     has '.keys_in_force["max-open-spans"]' 54321
     set_keys
-    reload 0 "the new configuration holds"
+    reload 0 "the new configuration is in force"
     has '.keys_after_a_restart | length' 0
 }
 
@@ -83,13 +83,13 @@ done
 for line in "session = other" "subbuf-count = 16"; do
     needs_restart "a new session of LTTng" "$line"
 done
-curl -fsS "http://127.0.0.1:$page_port/metrics" >/dev/null || fail "no page where it was"
+curl -fsS "http://127.0.0.1:$page_port/metrics" >/dev/null || fail "there is no page at the old port"
 [ ! -e "$WORK/other" ] || fail "another state folder was made"
 set_keys "endpoint = http://127.0.0.1:$other_port/api/v2/spans" "log-level = error"
-reload 0 "the new configuration holds"
+reload 0 "the new configuration is in force"
 has .endpoint "http://127.0.0.1:$other_port/api/v2/spans"
 set_keys "no-such-key = 1"
-reload 1 "the configuration is wrong, the old one holds"
+reload 1 "the configuration is wrong, the old one stays in force"
 has '.keys_in_force["log-level"]' error
 end
 
@@ -105,14 +105,14 @@ openssl rand -hex 32 >"$WORK/token"
 reload 3 "a restart is needed for: cluster-password-file"
 end
 begin agent
-reload 0 "the new configuration holds"
+reload 0 "the new configuration is in force"
 end
 
 base+=$'\n'"cpu = 1s"
 unset BLKIN_HOST
 begin agent
 set_keys "cpu = 2s"
-reload 0 "the new configuration holds"
+reload 0 "the new configuration is in force"
 has '.keys_in_force["cpu"]' 2s
 set_keys "cpu = 3s" "host = yes" "host-root = $WORK/none"
 reload 1 "$WORK/none"

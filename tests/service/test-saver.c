@@ -78,10 +78,10 @@ TEST(test_order)
 {
     save("state", "1");
     saver_then(&wait_of);
-    saver_then(&wait_of); /* it is set already */
+    saver_then(&wait_of); /* a second call for one wait has no effect */
     CHECK(loop_run(loop) && calls == 1 && !last_problem[0]);
     CHECK(has_text("state", "1"));
-    saver_then(&wait_of); /* nothing is left: it is called nevertheless */
+    saver_then(&wait_of); /* nothing is left to write, and done() is called nevertheless */
     CHECK(loop_run(loop) && calls == 2);
 }
 

@@ -36,7 +36,7 @@ TEST(test_alike)
     json_decref(list);
 }
 
-/* The oldest messages go. */
+/* The list has room for 16 messages: the oldest ones are dropped. */
 TEST(test_many)
 {
     json_t *list;

@@ -15,7 +15,7 @@
 
 #define SWEEP_WAIT_MS 60000
 #define OLD_S         (2 * SWEEP_AGE_S)
-#define GOES          "z/goes-20260101-000000" /* the last one */
+#define GOES          "z/goes-20260101-000000" /* the folder that a sweep deletes last */
 
 static struct timer look;
 static struct sweep sweep;
@@ -46,7 +46,7 @@ static void look_whether_it_goes(void *context)
         loop_stop(loop);
 }
 
-/* Sweeps until the last one is gone, and the loop has seen the end of the thread. */
+/* Sweeps until the last folder is gone, and the loop has seen the end of the thread. */
 static void do_sweep(const struct listing *live)
 {
     make(GOES, OLD_S);

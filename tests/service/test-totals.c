@@ -125,8 +125,8 @@ TEST(test_killed_with_spool)
     CHECK(sinks.output.outcome[OUTCOME_SPOOLED] == 60100);
 }
 
-/* While one runs, and from one run of the service to the next. */
-TEST(test_going_on)
+/* The sum holds while a reader runs, and after a restart of the service. */
+TEST(test_restart)
 {
     static const struct totals_table table = {"test", NULL, 0};
     const struct counts first = spooled(0, 100, 20);
@@ -144,7 +144,7 @@ TEST(test_going_on)
     CHECK(counts_add_up(&sum) && sum.output.spool.spans == 110 && sum.output.spool.waiting == 85);
 }
 
-/* Of a file without the counters of its sinks, the service's own counters begin at 0, too. */
+/* If a file lacks the counters of the sinks, the service's own counters begin at 0, too. */
 TEST(test_damaged)
 {
     static const char *const damaged[] = {"{\"alarms\": 7}", "{\"alarms\": 7, \"counters\": 8}",

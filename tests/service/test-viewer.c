@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/base/monotonic.h"
 #include "check.h"
 #include "tools/live/metadata.h"
 #include "tools/live/viewer.h"
@@ -19,7 +20,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ENTRY_BYTES     4371
@@ -28,18 +28,10 @@
 static int listener;
 static uint64_t beacon_ns; /* the relay daemon's answer; 0: noise */
 static int new_streams;    /* their number */
-static int metadata_parts; /* parts of the metadata that the relay daemon has not given yet; -1: no
-                            * trace has any */
-static unsigned metadata_asks; /* requests for it */
+static int metadata_parts; /* the relay daemon has so many parts of the metadata; -1: no trace has
+                            * metadata */
+static unsigned metadata_asks; /* requests for metadata */
 static unsigned seed;
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void put(int fd, const void *bytes, size_t count)
 {
@@ -97,7 +89,7 @@ static const char *const parts[] = {
     "eam { id = 0; event.header := struct event_header_compact; };\n",
 };
 
-/* Returns its size. */
+/* Makes a packet of metadata with the text. Returns the packet's size. */
 static size_t make_metadata(unsigned char *packet, const char *text)
 {
     const uint32_t magic = 0x75d11d57, bits[2] = {(37 + (uint32_t)strlen(text)) * 8, 512 * 8};
@@ -223,19 +215,19 @@ static void check_times(const char *url)
     uint64_t time;
     int fd;
 
-    beacon_ns = now_ns();
+    beacon_ns = (uint64_t)clock_ns();
     fd = connect_to(viewer_start(url, false, true, 0));
     ask(fd, 3, request, 20);
     CHECK(get(fd, streams, 8 + ENTRY_BYTES));
     index = index_of(fd, 1);
     CHECK(be32toh(index.status) == 1 && (be32toh(index.flags) & 2) == 0);
-    CHECK(now_ns() - beacon_ns >= 500000000); /* held */
+    CHECK((uint64_t)clock_ns() - beacon_ns >= 500000000); /* held */
     request[19] = 84;
     ask(fd, 5, request, 20);
     CHECK(get(fd, packet, sizeof(packet)));
     /* a beacon after a new stream: it announces the stream, to babeltrace2 2.0 as a packet */
     new_streams = 1;
-    beacon_ns = now_ns();
+    beacon_ns = (uint64_t)clock_ns();
     index = index_of(fd, 1);
     CHECK(be32toh(index.flags) & 2 && be64toh(index.end) == beacon_ns);
     if (bt_version_get_minor() == 0) {
@@ -249,7 +241,7 @@ static void check_times(const char *url)
     ask(fd, 7, &session, 8);
     CHECK(get(fd, streams, 8 + ENTRY_BYTES) && streams[8 + 7] == 2);
     /* the next one is a beacon */
-    beacon_ns = now_ns();
+    beacon_ns = (uint64_t)clock_ns();
     index = index_of(fd, 1);
     CHECK(be32toh(index.status) == 5 && be64toh(index.end) == beacon_ns);
     close(fd);
@@ -289,13 +281,13 @@ static void check_metadata(const char *url)
     int fd;
 
     metadata_parts = 0;
-    beacon_ns = now_ns();
+    beacon_ns = (uint64_t)clock_ns();
     fd = connect_to(viewer_start(url, false, true, 0));
     ask(fd, 3, request, 20);
     CHECK(get(fd, streams, sizeof(streams)));
     CHECK(index_status(fd, STREAM_A, &index) == 2);
     CHECK(index_status(fd, STREAM_B, &index) == 2);
-    /* from here on it is held for its metadata only */
+    /* from here on, the filter holds indexes only because of the metadata */
     WORK_UNTIL(metadata_asks > 0, CHECK(index_status(fd, STREAM_A, &index) == 2));
     asks = metadata_asks;
     for (int round = 0; round < 10; round++) { /* once for both */

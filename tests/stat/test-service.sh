@@ -1,44 +1,28 @@
 #!/bin/bash
-# blkin stat beside `blkin live`: it finds the service and its readers by itself.
+# blkin stat beside `blkin live`: the command finds the service and its readers.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
+# shellcheck source=tests/live/live.sh
+. "$SRC/tests/live/live.sh"
 requests=300
-export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
 
 private_begin
-: >"$WORK/blkin.conf"
+choose_live_places
 start_sessiond || exit 1
 start_part server "$PYTHON" "$SRC/tests/collector.py" 0 202 || exit 1
 wait_for 10 server "the start of the collector" part_address server >/dev/null || exit 1
-for port in CONTROL DATA LIVE; do
-    free_port "$port"
-done
-# shellcheck disable=SC2153 # set by free_port
-start_part live "$BUILD/bin/blkin" live --config="$WORK/blkin.conf" --runtime-dir="$WORK/run" --state-dir="$WORK/state" \
-    --relayd-control-port="$CONTROL" --relayd-data-port="$DATA" --relayd-live-port="$LIVE" \
-    --endpoint="http://$(part_address server)/api/v2/spans"
-
-status() {
-    "$BUILD/bin/blkin" status --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/run" live 2>/dev/null | jq "$1"
-}
-
-is_attached() {
-    [ "$(status '[.readers[] | select(.attached)] | length')" = 1 ]
-}
-
-wait_for 30 live "the reader" is_attached || exit 1
+start_live --endpoint="http://$(part_address server)/api/v2/spans"
+wait_read || exit 1
 start_stack || exit 1
 run_client 1 || exit 1
-start_part stat "$BUILD/bin/blkin" stat --json --interval=0.5 --config="$WORK/blkin.conf" --runtime-dir="$WORK/run"
+start_part stat "$blkin" stat --json --interval=0.5 --config="$WORK/blkin.conf" --runtime-dir="$WORK/run"
 
 one_source() {
     jq -s 'last.sources' "$WORK/stat.log" | grep -qx 1
 }
 
 wait_for 10 stat "the reader's statistics" one_source || exit 1
-# Late spans of the first request would count as the others'.
+# Late spans of the first request would count as spans of the next requests.
 is_calm() {
     jq -es ".[-4:] | length == 4 and (map(.spans) | add) == 0 and (last | .services.live.spans_accepted == $(stack_spans 1))" "$WORK/stat.log" >/dev/null
 }
@@ -60,7 +44,7 @@ has_counters() { # all are accepted: spans that come later would be in "unseen"
 }
 
 wait_for 20 stat "the service's counters" has_counters || exit 1
-# a reader that ends has counted all of its spans, and another one goes on
+# a reader that ends has counted all of its spans, and the next reader continues
 unseen() {
     jq -s 'last.services.live.spans_accepted - (map(.spans) | add)' "$WORK/stat.log"
 }
@@ -68,9 +52,9 @@ before=$(unseen)
 accepted=$(jq -s 'last.services.live.spans_accepted' "$WORK/stat.log")
 reader=$(status '.readers[0].pid')
 printf '[live]\nbatch-spans = 500\n' >"$WORK/blkin.conf"
-"$BUILD/bin/blkin" reload --config="$WORK/blkin.conf" --runtime-dir="$WORK/run" live >/dev/null || fail "blkin reload"
+"$blkin" reload --config="$WORK/blkin.conf" --runtime-dir="$WORK/run" live >/dev/null || fail "blkin reload"
 is_another() {
-    is_attached && [ "$(status '.readers[0].pid')" != "$reader" ]
+    is_read && [ "$(status '.readers[0].pid')" != "$reader" ]
 }
 wait_for 30 live "another reader" is_another || exit 1
 run_client "$requests" || exit 1
@@ -78,7 +62,7 @@ seen_more() {
     [ "$(unseen)" = "$before" ] && [ "$(jq -s 'last.services.live.spans_accepted' "$WORK/stat.log")" -ge $((accepted + 3000)) ]
 }
 wait_for 20 stat "the spans of the next reader" seen_more || exit 1
-"$BUILD/bin/blkin" stat --once --interval=0.5 --config="$WORK/blkin.conf" --runtime-dir="$WORK/run" >"$WORK/table" ||
+"$blkin" stat --once --interval=0.5 --config="$WORK/blkin.conf" --runtime-dir="$WORK/run" >"$WORK/table" ||
     fail "blkin stat --once"
 grep -q '^live: events: [0-9]* = .*; spans: [0-9]* = [0-9]* accepted' "$WORK/table" || {
     cat "$WORK/table"
@@ -89,4 +73,4 @@ stop_part live TERM 20 || {
     fail "blkin live ended with status $?"
 }
 wait_part stat 20 || fail "blkin stat did not end with its service"
-grep -q "the service has ended" "$WORK/stat.log" || fail "it does not say why it ends"
+grep -q "the service has ended" "$WORK/stat.log" || fail "blkin stat does not say why it ends"

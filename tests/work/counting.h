@@ -28,7 +28,7 @@ static inline uint32_t some_name(struct names *names, const char *kind, uint64_t
 {
     char text[64];
 
-    /* valid characters only: for invalid bytes, see the pages */
+    /* valid characters only: test_page() of test-merged.c has invalid bytes */
     (void)snprintf(text, sizeof(text), number % 5 == 4 ? "%s \"%d\" \\ \xc3\xa9\n" : "%s-%d", kind,
                    (int)number);
     return names_id(names, text_of(text));

@@ -70,7 +70,7 @@ static bool produce(void *context, const char *data, size_t length)
                              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END) == 0;
 }
 
-/* An aborted transaction has no effect: its deltas are in the next one. */
+/* An aborted transaction has no effect: the next transaction has its deltas. */
 static void commit(struct feed_worker *worker, bool is_aborted)
 {
     worker->head.end_ns = now_ns();

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 import json
 import os
+import sys
 
-from broker import free_port
-from part import Part, options, page
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/otel"))
+from broker import free_port  # noqa: E402
+from otlp import field  # noqa: E402
+from part import Part, options, page  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 
@@ -25,11 +28,6 @@ class Service(Part):
     def document(self):
         text = self.get("/statistics")
         return json.loads(text) if text else None
-
-
-def field(number, data):
-    """Returns a field of a protobuf message: bytes, fewer than 128."""
-    return bytes([number << 3 | 2, len(data)]) + data
 
 
 # a request of OTLP traces with one span

@@ -251,7 +251,7 @@ TEST(test_endless_trace)
     stop(&worker);
 }
 
-TEST(test_for_want_of_memory)
+TEST(test_relieve)
 {
     struct partition_worker worker;
 
@@ -275,7 +275,7 @@ TEST(test_for_want_of_memory)
     stop(&worker);
 }
 
-TEST(test_what_is_wrong)
+TEST(test_invalid_messages)
 {
     static const char no_ids[] = {0x0a, 0x06, 0x12, 0x04, 0x12, 0x02, 0x2a, 0x00};
     static const char broken[] = {0x0a, 0x7f, 0x12};
@@ -299,7 +299,7 @@ TEST(test_what_is_wrong)
     CHECK(worker.counts.spans_invalid == 1 && worker.counts.messages_skewed == 1);
     CHECK(worker.since.spans[1] == 1 && worker.counts.spans_open == 1);
     CHECK(adds_up(&worker.counts));
-    /* some are missing */
+    /* the offsets 2 to 4 are missing */
     worker.partition.next = 2;
     worker.partition.start.read_to = 2;
     worker.counts.offsets_missing = 0;

@@ -1,5 +1,6 @@
 /*
- * The position of a worker: as the text of a commit and back, and after the log has lost messages.
+ * The position of a worker: from the text of a commit, and after the log has lost messages. The
+ * text of a position and back: commit() of test-partition.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,21 +15,6 @@ static bool is_place(struct place place, int64_t watermark, int64_t read_back, i
 {
     return place.watermark == watermark && place.read_back == read_back &&
            place.read_to == read_to && place.time_ms == time_ms;
-}
-
-TEST(test_text)
-{
-    const struct place places[] = {
-        {5, 0, 5, 0}, {INT64_MAX, 1, INT64_MAX, INT64_MAX}, {7, 7, 9, INT64_C(1700000000000)}};
-    char text[PLACE_TEXT_MAX];
-
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        const struct place *place = &places[i];
-
-        place_write(place, text);
-        CHECK(is_place(place_read(place->watermark, text_of(text)), place->watermark,
-                       place->read_back, place->read_to, place->time_ms));
-    }
 }
 
 TEST(test_other_texts)

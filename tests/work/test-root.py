@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# The root on a real Kafka shows the sum of three workers' commits. It does so after kills at random moments
-# (KILLS=N), after the broker was away, and after the topic has lost messages. Its page has the same.
+# The root on a real Kafka shows the sum of three workers' commits, and its page for Prometheus has the same sum. The sum
+# holds after kills at random moments (KILLS=N), after the broker was away, and after the topic has lost messages.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 import json
@@ -200,7 +200,8 @@ class RootTest(unittest.TestCase):
             self.assertEqual(checked.returncode, 0, checked.stdout[:2000])
 
     def test_the_broker_is_away(self):
-        """It reports the absent broker, shows its former counts, and goes on; after a restart it waits."""
+        """While the broker is away, the root reports that, and still shows its counts. A restarted root waits for the
+        broker."""
         expected = self.fed(self.feed(2, 0))
         root = self.root()
         root.wait_spans(expected["spans"])
@@ -213,7 +214,7 @@ class RootTest(unittest.TestCase):
             root.end()
             root.start()
             wait_until(lambda: root.said().count("continues after") == 1, root.said)
-            self.assertIsNone(root.document())  # there may be more than it knows
+            self.assertIsNone(root.document())  # the topic may have deltas that the root has not read
             self.check_answers(root)
         finally:
             self.broker.start()
@@ -222,7 +223,7 @@ class RootTest(unittest.TestCase):
         self.check_same(document, expected)
 
     def check_answers(self, root):
-        """Other work goes on while the broker is away: the root asks it every 3 s."""
+        """The root answers requests while the broker, which it asks every 3 s, is away."""
         took = []
 
         def look():
@@ -233,7 +234,7 @@ class RootTest(unittest.TestCase):
         # the machine may be too busy for one answer; a root that waits for the broker would do so each time
         self.assertLess(sorted(took)[-2], 0.6 * PATIENCE)
 
-    def test_what_the_topic_has_lost(self):
+    def test_topic_has_lost_messages(self):
         """Messages that the topic lost before the root came back, and that the root had not saved, are missing:
         counted, once. The others are not missing."""
         first = self.fed(self.feed(2, 0))
@@ -254,9 +255,9 @@ class RootTest(unittest.TestCase):
         document = root.wait_spans(first["spans"] + last["spans"])
         self.assertEqual((document["spans"], document["gaps"]), (first["spans"] + last["spans"], 2))
 
-    def test_what_it_knows_cannot_be_saved(self):
-        """It reports, once, that it cannot save, and goes on. After a kill, it reads unsaved messages again, and
-        counts them once. When saving works again, it saves."""
+    def test_state_cannot_be_saved(self):
+        """A root that cannot save reports this once, and continues. After a kill, the next root reads unsaved messages
+        again, and counts them once. When saving works again, the root saves."""
         in_its_way = self.folder + "/state/work-root.json.new"
         os.makedirs(in_its_way, 0o700)
         expected = self.fed(self.feed(2, 0))
@@ -273,11 +274,11 @@ class RootTest(unittest.TestCase):
         self.assertEqual((document["spans"], document["gaps"]), (expected["spans"] + again["spans"], 0))
         wait_until(lambda: root.said().count(words) == 2, root.said)
         os.rmdir(in_its_way)
-        wait_until(lambda: os.path.exists(in_its_way[:-4]), "what it knows is saved")
+        wait_until(lambda: os.path.exists(in_its_way[:-4]), "the state is saved")
 
     def test_the_disk_hangs(self):
-        """It goes on reading and answering. When the disk is back, it saves its counts, at its end at the latest. A
-        pipe without a reader stands for the disk."""
+        """While the disk hangs, the root reads and answers. When the disk works again, the root saves its counts, at its
+        end at the latest. A pipe without a reader stands for the disk."""
         pipe = self.folder + "/state/work-root.json.new"
         os.makedirs(os.path.dirname(pipe), 0o700)
         os.mkfifo(pipe)

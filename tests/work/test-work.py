@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/scale"))
@@ -31,7 +30,7 @@ class Work(unittest.TestCase):
         return run
 
     def check(self, run, expected):
-        """All spans are counted. Those that a busy machine delayed are in the rates only."""
+        """Checks that all spans are counted: spans that a busy machine delayed are counted as late."""
         faults, deltas = run.check(expected)
         self.assertEqual(deltas.spans(), expected.acknowledged)
         self.assertGreater(expected.acknowledged, 10000)

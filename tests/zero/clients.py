@@ -216,16 +216,29 @@ class Iscsi(Client):
 
 
 class Http(Client):
-    """Gets one file after the other."""
+    """Gets one file after the other, with the same headers each time."""
+    has_same_headers = True
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.port = port
 
     def ask(self, number):
-        self.socket.sendall(b"GET /%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % (number % 200))
+        self.get(b"/%d" % (number % 200), self.port)
+
+    def get(self, target, port):
+        self.socket.sendall(b"GET %b HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (target, port))
         got = b""
         while b"\r\n\r\n" not in got:
             got += self.receive(1)
         length = next(int(line.split(b":")[1]) for line in got.lower().split(b"\r\n")
                       if line.startswith(b"content-length:"))
-        self.keep(got + self.receive(length))
+        self.keep((got if self.has_same_headers else got.partition(b"\r\n")[0]) + self.receive(length))
+
+
+class Web(Http):
+    """Gets one file after the other; the headers may differ."""
+    has_same_headers = False
 
 
 class Smb(Client):
@@ -382,24 +395,12 @@ class Imap(Lines):
         super().close()
 
 
-class Proxied(Client):
+class Proxied(Web):
     """Gets one file after the other through a proxy."""
 
-    def __init__(self, port):
-        super().__init__(port)
-        self.behind = BEHIND[port]
-
     def ask(self, number):
-        self.get(b"http://127.0.0.1:%d/%d" % (self.behind, number % 200), self.behind)
-
-    def get(self, target, port):
-        self.socket.sendall(b"GET %b HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (target, port))
-        got = b""
-        while b"\r\n\r\n" not in got:
-            got += self.receive(1)
-        first, *lines = got.lower().split(b"\r\n")
-        length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:"))
-        self.keep(first + self.receive(length))
+        behind = BEHIND[self.port]
+        self.get(b"http://127.0.0.1:%d/%d" % (behind, number % 200), behind)
 
 
 class ProxiedOnce(Proxied):
@@ -417,17 +418,6 @@ class ProxiedOnce(Proxied):
 
     def close(self):
         pass
-
-
-class Web(Proxied):
-    """Gets one file after the other; the headers do not matter."""
-
-    def __init__(self, port):
-        Client.__init__(self, port)
-        self.port = port
-
-    def ask(self, number):
-        self.get(b"/%d" % (number % 200), self.port)
 
 
 class Tls(Web):

@@ -54,8 +54,8 @@ def open_folder(world, name):
     return folder
 
 
-# Of Debian's users, daemon has an existing home. The rest are defaults: each session has namespaces and a root folder
-# of its own. Except for the filter: with Debian 12's C library it ends sessions, plain ones too.
+# Of Debian's users, daemon has an existing home. By vsftpd's defaults, each session has namespaces and a root folder of
+# its own. The seccomp filter is off: with Debian 12's C library, it ends sessions without BlkKin, too.
 VSFTPD = """
 listen=YES
 listen_address=127.0.0.1
@@ -121,7 +121,7 @@ def smbd(world, name, traced=True):
     (folder / "share").mkdir()
     config = world.make(f"{name}.conf", SMBD.format(port=port, folder=folder))
     world.serve(name, port, "smbd", "--foreground", "--debug-stdout", "-s", config,
-                traced=traced, is_killed=True)  # by itself, with all its group
+                traced=traced, is_killed=True)  # smbd kills its own process group
     return port
 
 

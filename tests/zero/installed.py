@@ -61,7 +61,7 @@ def redis(world, name, traced=True):
 
 
 def sentinel(world, name, traced=True):
-    """Its server does not exist, so that it has no other peer."""
+    """The server that the sentinel watches does not exist: the sentinel has no peer but the client."""
     install(world)
     port = world.port()
     folder = folder_of(world, name, "redis")
@@ -108,7 +108,7 @@ def dovecot(world, name, traced=True):
     install(world)
     port = world.port()
     folder = folder_of(world, name, "mail")
-    # it clears the environment of its processes except for these
+    # dovecot clears the environment of its processes except for these variables
     variables = "import_environment = $import_environment LD_PRELOAD BLKIN_RUN BLKIN_RINGS"
     config = world.make(f"{name}.conf", DOVECOT.format(port=port, folder=folder, environment=variables if traced else ""))
     world.serve(name, port, "/usr/sbin/dovecot", "-F", "-c", config, before=by_unit(world, "dovecot"), traced=traced)

@@ -4,6 +4,7 @@ To be used under scripts/isolate. The test names each server, and its spans have
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import contextlib
 import functools
 import glob
 import json
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 import common
@@ -29,7 +31,9 @@ DESCRIPTORS = 12000  # of a server: nginx closes waiting clients when few are le
 
 
 def fetch(*packages):
-    """Returns the folder of Debian's packages; raises Failed without them."""
+    """Returns the folder of Debian's packages; raises Failed without them. None: no package is wanted."""
+    if not packages:
+        return None
     done = subprocess.run([SRC / "scripts/fetch-servers", *packages], stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, check=False)
     if done.returncode != 0:
@@ -40,6 +44,47 @@ def fetch(*packages):
 wait_until = functools.partial(common.wait_until, fails=Failed)
 
 
+def isolate(*options):
+    """Starts this program again in namespaces of its own, if it has none."""
+    if "BLKIN_PRIVATE" not in os.environ:
+        program = str(SRC / "scripts/isolate")
+        os.execv(program, [program, *options, sys.executable, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
+
+
+def run_main(main):
+    """Ends the program with the status of main(), or with the message of its failure."""
+    try:
+        sys.exit(main())
+    except Failed as failure:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {failure}")
+
+
+def cpu_seconds(pid):
+    """Returns the CPU time of a process, with that of its ended threads (clock_getcpuclockid(3))."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def stat_of(pid):
+    """Returns the fields of the process's line in /proc/PID/stat after the name."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
+
+
+def children(pid):
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):
+            if int(stat_of(path.parent.name)[1]) == pid:
+                found.append(int(path.parent.name))
+    return found
+
+
+def service_status(service, *options, environment=None):
+    """Returns the status of a service as `blkin status` prints it; {} if the service does not answer."""
+    done = subprocess.run([BLKIN, "status", "--json", *options, service], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=LIMIT_S, env=environment, check=False)
+    return json.loads(done.stdout) if done.returncode == 0 else {}
+
+
 def listens(port):
     wanted = f":{port:04X} "
     return any(wanted in line.split(" rem")[0] and " 0A " in line
@@ -48,17 +93,17 @@ def listens(port):
 
 
 class World:
-    """A folder, and the running parts; all of it goes at the end."""
+    """A folder, and the running parts. At its end, the parts are ended, and the folder is removed."""
 
     def __init__(self, packages=()):
-        self.servers_folder = fetch(*packages) if packages else None
+        self.servers_folder = fetch(*packages)
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.folder.chmod(0o711)  # for programs that refuse to be root
         self.running = {}  # name -> process
         self.ends_at = {}  # name -> the signal at which it ends in good order, or a function that ends it
-        self.is_killed = set()  # those that end by the signal itself
+        self.is_killed = set()  # names of parts that the signal kills: they have no handler
         self.ports = set()
-        self.status_of = {}  # name of a `blkin live` -> a function that reads its status
+        self.status_of = {}  # name of a recording by the agent -> a function that reads the agent's status
         self.sessions = 0
         # LTTng's own 3 s for the registration are short on a busy machine: then a program goes on untraced
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
@@ -177,8 +222,7 @@ class World:
         own = f"--runtime-dir={self.folder / name}", f"--state-dir={self.folder / name}"
 
         def status():
-            done = subprocess.run([BLKIN, "status", "--json", *own, "agent"], capture_output=True, text=True, check=False)
-            return json.loads(done.stdout) if done.returncode == 0 else {}
+            return service_status("agent", *own)
         self.status_of[name] = status
         self.start(name, BLKIN, "agent", "--send=all", "--host=no", f"--ring-socket={socket}", "--ring-bytes=16M", f"--endpoint=file:{spans}",
                    *own, environment={**self.environment, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")})
@@ -197,9 +241,6 @@ class World:
         for variable in ("BLKIN_RINGS", "BLKIN_LTTNG", "BLKIN_PROVIDER"):
             del self.environment[variable]
         text = (self.folder / f"{name}.json").read_text(encoding="utf-8")
-        keep = os.environ.get("KEEP_SPANS")
-        if keep:
-            pathlib.Path(keep).write_text(text, encoding="utf-8")
         return json.loads(text) if text else []
 
     # ---- LTTng -------------------------------------------------------------------------------------
@@ -227,17 +268,12 @@ class World:
              # a busy machine may hold up one half of a request for seconds
              "-p", ",".join((f'endpoint="file:{path}"', "join-wait-ms=60000", *params))],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
-        if os.environ.get("VERBOSE"):
-            print(done.stderr, file=sys.stderr)
         if done.returncode != 0 or "account does not add up" in done.stderr:
             raise Failed(f"the sink: status {done.returncode}: {done.stderr[-2000:]}")
         if "missing: 0 events" not in done.stderr or "lost before by LTTng: 0 events" not in done.stderr:
             raise Failed(f"events are missing: {done.stderr[-2000:]}")
         shutil.rmtree(self.folder / session)
         spans = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size else []
-        keep = os.environ.get("KEEP_SPANS")
-        if keep:
-            shutil.copy(path, keep)
         path.unlink()
         return spans
 
@@ -321,7 +357,7 @@ backend back
 
 
 def haproxy(world, name, behind, traced=True, pooled=True, leaves=""):
-    """leaves: settings by which it leaves its first files and user."""
+    """leaves: settings by which haproxy changes its root folder and its user."""
     port = world.port()
     config = world.make(f"{name}.conf", HAPROXY.format(
         port=port, behind=behind, leaves=leaves, reuse="http-reuse always" if pooled else "option http-server-close"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Real servers under `blkin run`, with the agent and no LTTng daemon on the machine: nbdkit, PostgreSQL, redis and
-# sshd. Each answers fast requests and a slow one: only that is sent, and its trace is whole.
+# sshd. Each answers fast requests and a slow one. The agent sends only the slow request, as a whole trace.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 import getpass
@@ -13,25 +13,14 @@ import struct
 import subprocess
 import sys
 
-from clients import Client, Nbd, Postgres
+from clients import Nbd, Postgres, Redis
 from daemons import postgresql
 from load import Failed
-from parts import BLKIN, LIMIT_S, World, fetch, redis, wait_until
+from parts import BLKIN, LIMIT_S, World, fetch, redis, run_main, service_status, wait_until
 
 FAST = 50  # requests of each server
 SLOW_S = 1.5
 RULE_S = 1
-
-
-class Redis(Client):
-    def ask(self, number):
-        self.command("SET", f"key{number}", "value")
-
-    def command(self, *words):
-        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word.encode()) for word in words))
-        self.keep(self.receive(5))  # +OK
-        if not self.answers[-1].startswith(b"+OK"):
-            raise Failed(f"redis says {self.answers[-1]!r}")
 
 
 class Agent:
@@ -48,12 +37,10 @@ class Agent:
                                  BLKIN_RING_SOCKET=str(world.folder / "rings"), BLKIN_ENDPOINT=f"http://127.0.0.1:{port}",
                                  BABELTRACE_PLUGIN_PATH=f"{os.environ['BUILD']}/plugins")
         world.start("agent", BLKIN, "agent")
-        wait_until(lambda: self.status().get("state") == "recording", "that it records")
+        wait_until(lambda: self.status().get("state") == "recording", "the agent records")
 
     def status(self):
-        done = subprocess.run([BLKIN, "status", "--json", "agent"], capture_output=True, text=True, timeout=LIMIT_S,
-                              env=self.world.environment, check=False)
-        return json.loads(done.stdout) if done.returncode == 0 else {}
+        return service_status("agent", environment=self.world.environment)
 
     def written(self):
         return sum(memory["written_bytes"] for memory in self.status()["rings"]["memories"])
@@ -134,9 +121,11 @@ def try_postgresql(world, agent):
 
 def try_redis(world, agent):
     client = Redis(redis(world, "redis", "--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes"))
-    ask_fast(agent, client, range(FAST))
-    client.command("DEBUG", "SLEEP", str(SLOW_S))
+    ask_fast(agent, client, range(0, 2 * FAST, 2))  # SETs
+    client.command(b"DEBUG", b"SLEEP", str(SLOW_S).encode())
     client.close()
+    if set(client.answers) != {b"+OK\r\n"}:
+        raise Failed(f"redis says {set(client.answers)}")
 
 
 def has_sshd_user(world):
@@ -208,7 +197,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Failed as failure:
-        sys.exit(f"FAILED: {failure}")
+    run_main(main)

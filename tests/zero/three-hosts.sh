@@ -31,7 +31,7 @@ delay_wire() {
 
 # ---- servers ----------------------------------------------------------------------------------------
 
-# run_on HOST SERVICE PROGRAM...: runs it traced, without instrumentation.
+# run_on HOST SERVICE PROGRAM...: starts the program under `blkin run`.
 run_on() {
     start_on "$1" "$2" "$blkin" run --service="$2" --usage=3 -- "${@:3}"
 }
@@ -58,7 +58,7 @@ stop_servers() {
 
 # ---- recording --------------------------------------------------------------------------------------
 
-# begin_record NAME: begins it on all hosts.
+# begin_record NAME: begins the recording on all hosts.
 begin_record() {
     local host
     rm -rf "$WORK"/[123]/trace
@@ -75,18 +75,14 @@ begin_record() {
     done
 }
 
-# end_record NAME: ends it, with the spans of all hosts in $WORK/spans.json.
+# end_record NAME: ends the recording. The spans of all hosts are in $WORK/spans.json.
 end_record() {
     local host
     for host in 1 2 3; do
         host_lttng $host destroy "$1" >"$WORK/lttng.log" 2>&1 || fail "lttng destroy on host $host"
     done
     rm -f "$WORK/spans.json"
-    start_collector "file:$WORK/spans.json" "$WORK/1/trace" "$WORK/2/trace" "$WORK/3/trace"
-    wait_part collector 120 || {
-        show_log collector
-        fail "babeltrace2 has failed"
-    }
+    convert "file:$WORK/spans.json" "$WORK/1/trace" "$WORK/2/trace" "$WORK/3/trace"
 }
 
 # fio_with COUNT OPTION...: runs fio on host 1. Each job makes COUNT reads and writes.
@@ -107,7 +103,7 @@ whole() {
     begin_record "$figure"
     fio_with $(($2 / 4)) --numjobs=4 --group_reporting "${@:3}"
     end_record "$figure"
-    all=$(jq '.jobs[0] | .read.total_ios + .write.total_ios + .sync.total_ios' "$WORK/fio.json") || fail "fio's word"
+    all=$(jq '.jobs[0] | .read.total_ios + .write.total_ios + .sync.total_ios' "$WORK/fio.json") || fail "fio's output has no counts"
     found=$("$PYTHON" "$tiers" whole "$WORK/spans.json") || fail "no traces"
     echo "$found traces of $all requests are whole" >&2
     awk -v found="$found" -v all="$all" -v figure="$figure" \

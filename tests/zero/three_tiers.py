@@ -14,56 +14,36 @@ import collections
 import json
 import sys
 
+from spans import Spans
+
 WANTED = [("client", "CLIENT"), ("proxy", "SERVER"), ("proxy", "CLIENT"), ("back-end", "SERVER"),
           ("back-end", None)]
 
 
-def service(span):
-    return span.get("localEndpoint", {}).get("serviceName")
-
-
-class Trace:
-    def __init__(self, spans):
-        self.spans = spans
-        ids = {span["id"] for span in spans}
-        self.children = collections.defaultdict(list)
-        self.roots = [span for span in spans if span.get("parentId") not in ids]
-        for span in spans:
-            self.children[span.get("parentId")].append(span)
-
-
-def read(path):
-    traces = collections.defaultdict(list)
-    with open(path, encoding="utf-8") as file:
-        for span in json.load(file):
-            traces[span["traceId"]].append(span)
-    return [Trace(spans) for spans in traces.values()]
-
-
-def is_whole(trace, wanted=tuple(WANTED), spans=None):
+def is_whole(below, wanted=tuple(WANTED)):
     """Checks that there is one span of each, below the one before, and only one of each."""
-    spans = trace.roots if spans is None else spans
-    fitting = [span for span in spans if (service(span), span.get("kind")) == wanted[0]]
+    fitting = [span for span in below if (span["localEndpoint"]["serviceName"], span.get("kind")) == wanted[0]]
     if len(wanted) == 1:
         return bool(fitting)
-    return len(fitting) == 1 and is_whole(trace, wanted[1:], trace.children[fitting[0]["id"]])
+    return len(fitting) == 1 and is_whole(spans.children(fitting[0]), wanted[1:])
 
 
-def shape(trace, spans=None, depth=0):
-    spans = trace.roots if spans is None else spans
+def shape(below, depth=0):
     each = collections.Counter(
-        f"{service(span)}.{span.get('kind', span.get('name'))}" +
-        (f"({shape(trace, trace.children[span['id']], depth + 1)})"
-         if trace.children[span["id"]] and depth < 50 else "") for span in spans)
+        f"{span['localEndpoint']['serviceName']}.{span.get('kind', span.get('name'))}" +
+        (f"({shape(spans.children(span), depth + 1)})" if spans.children(span) and depth < 50 else "") for span in below)
     return ", ".join(f"{count} * {text}" if count > 1 else text for text, count in sorted(each.items()))
 
 
-traces = read(sys.argv[2])
+with open(sys.argv[2], encoding="utf-8") as file:
+    spans = Spans(json.load(file))
+roots = collections.defaultdict(list)  # by trace
+for one in spans.all:
+    if spans.parent(one) is None:
+        roots[one["traceId"]].append(one)
 if sys.argv[1] == "ids":
-    print(*(trace.spans[0]["traceId"] for trace in traces if is_whole(trace, tuple(WANTED[:-1]))), sep="\n")
+    print(*(trace for trace, own in roots.items() if is_whole(own, tuple(WANTED[:-1]))), sep="\n")
 else:
-    whole = [trace for trace in traces if is_whole(trace)]
-    shapes = collections.Counter(shape(trace)[:300] for trace in traces)
-    for text, count in shapes.most_common(8):
+    for text, count in collections.Counter(shape(own)[:300] for own in roots.values()).most_common(8):
         print(count, text, file=sys.stderr)
-    print(len(whole))
+    print(sum(map(is_whole, roots.values())))

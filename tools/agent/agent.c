@@ -87,19 +87,13 @@ static char *agent_totals_text(const struct agent_totals *totals, json_t *alarms
                                size_t *length)
 {
     json_t *json = totals_json(&totals->sinks, &agent_table, totals);
-    char *text;
+    json_t *state =
+        json_pack("{so, sI, sI, sI, sO*, sO*}", "heard", alarms_seen, "ring_bytes",
+                  (json_int_t)totals->ring_bytes, "deaths", (json_int_t)totals->deaths, "deaths_at",
+                  (json_int_t)totals->deaths_at_ns, "read", totals->read, "file", totals->file);
+    char *text = json_object_update(json, state) == 0 ? json_text(json, length) : NULL;
 
-    if (json_object_set_new(json, "heard", alarms_seen) != 0 ||
-        json_object_set_new(json, "ring_bytes", json_integer((json_int_t)totals->ring_bytes)) !=
-            0 ||
-        json_object_set_new(json, "deaths", json_integer((json_int_t)totals->deaths)) != 0 ||
-        json_object_set_new(json, "deaths_at", json_integer(totals->deaths_at_ns)) != 0 ||
-        (totals->read && json_object_set(json, "read", totals->read) != 0) ||
-        (totals->file && json_object_set(json, "file", totals->file) != 0)) {
-        json_decref(json);
-        json = NULL;
-    }
-    text = json_text(json, length);
+    json_decref(state);
     json_decref(json);
     return text;
 }

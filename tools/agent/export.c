@@ -334,6 +334,12 @@ const char *export_file(const struct export *export)
     return export->file;
 }
 
+void export_note_pause(struct export *export, int64_t pause_ms)
+{
+    if (export->shared.exporter)
+        exporter_note_pause(export->shared.exporter, pause_ms);
+}
+
 bool export_check(struct export *export)
 {
     struct error error;

@@ -70,6 +70,9 @@ uint64_t export_given(struct export *export);
  * count. */
 uint64_t export_settled(struct export *export);
 
+/* See exporter_note_pause(). */
+void export_note_pause(struct export *export, int64_t pause_ms);
+
 /* Returns false if the exporter has failed for good. The first time, logs a message and calls
  * failed(). */
 bool export_check(struct export *export);

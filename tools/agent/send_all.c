@@ -129,12 +129,14 @@ static void all_advance(struct send_all *all, int64_t time_ns)
 static void all_look(void *context)
 {
     struct send_all *all = context;
+    int64_t next_ms;
 
     all->next_sample =
         sampler_read(all->sampler, all->next_sample, all->samples_from_ns, all_take_sample, all);
     all_advance(all, follow_look(all->follow));
-    timer_set(all->agent->loop, &all->look,
-              follow_next_ms(all->follow, config_integer(all->agent->config, "ring-poll-ms")));
+    next_ms = follow_next_ms(all->follow, config_integer(all->agent->config, "ring-poll-ms"));
+    export_note_pause(all->agent->export, next_ms);
+    timer_set(all->agent->loop, &all->look, next_ms);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -342,7 +344,7 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
         return NULL;
     }
     if (is_resumed)
-        say(BK4076, "reads the rings on from %s: spans recorded since then may come twice",
+        say(BK4076, "continues to read the rings from %s: spans recorded since then may be sent twice",
             date_text(from_ns + all->offset_ns, 3).text);
     for (const struct held *held = first; held; held = held->next)
         send_all_add_memory(all, held);

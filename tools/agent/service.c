@@ -108,20 +108,17 @@ static void service_step(void *context)
     struct service *service = context;
     struct agent_parts *parts = &service->parts;
     const int64_t now_ms = clock_ms();
-    int64_t next_ms = now_ms + STEP_MS, late_ms = INT64_MAX, scan_ms, judge_ms;
+    int64_t next_ms = now_ms + STEP_MS;
 
     if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
         judge_note_stall(parts->wants->judge, now_ms - service->stepped_ms);
     service->stepped_ms = now_ms;
     alarms_watch_again(parts->alarms, agent_rings_first(parts->agent_rings));
     if (parts->late_spans)
-        late_ms = late_spans_look(parts->late_spans);
+        next_ms = clock_earlier(next_ms, late_spans_look(parts->late_spans));
     wants_repeat(parts->wants);
-    scan_ms = scans_step(parts->scans);
-    judge_ms = wants_judge(parts->wants);
-    next_ms = late_ms < next_ms ? late_ms : next_ms;
-    next_ms = scan_ms < next_ms ? scan_ms : next_ms;
-    next_ms = judge_ms < next_ms ? judge_ms : next_ms;
+    next_ms = clock_earlier(next_ms, scans_step(parts->scans));
+    next_ms = clock_earlier(next_ms, wants_judge(parts->wants));
     wants_save(parts->wants);
     service->planned_ms = next_ms > now_ms ? next_ms : now_ms;
     timer_set(parts->agent.loop, &parts->agent.step, service->planned_ms - now_ms);

@@ -77,7 +77,11 @@ void wants_ask_others(struct wants *wants, struct request *request, const char *
     json_decref(hosts);
 }
 
-void wants_send(struct wants *wants, struct request *request, const char *name, int64_t linger_ms)
+/* Sends the request to all hosts, and fetches the spans of this host. Takes the request. name: of a
+ * person's request; NULL: a request for alarms, whose marked traces go to joins.h first. linger_ms:
+ * the delay of the fetch. */
+static void wants_send(struct wants *wants, struct request *request, const char *name,
+                       int64_t linger_ms)
 {
     if (!name && request->last_ms == 0) {
         wants_note_open(wants, request);

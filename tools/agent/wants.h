@@ -34,15 +34,12 @@ void wants_close(struct wants *wants); /* NULL is allowed */
 
 /* ---- requests of this host */
 
-/* Sends the request to all hosts, and fetches the spans of this host. Takes the request. name: the
- * name of a person's request; NULL: a request for alarms, whose marked traces go to joins.h first.
- * linger_ms: the delay of the fetch. */
-void wants_send(struct wants *wants, struct request *request, const char *name, int64_t linger_ms);
-
-/* Calls wants_send() for alarms. With send = all, only other hosts fetch. Takes the request. */
+/* Sends a request for alarms to all hosts, and fetches the spans of this host. With send = all,
+ * only other hosts fetch. Takes the request. */
 void wants_send_for_alarms(struct wants *wants, struct request *request);
 
-/* Calls wants_send() for a person. Takes the request. Returns {"id": NAME}, for judge_json(). */
+/* Sends a person's request to all hosts, and fetches the spans of this host. Takes the request.
+ * Returns {"id": NAME}, for judge_json(). */
 json_t *wants_send_by_hand(struct wants *wants, struct request *request);
 
 /* Repeats the requests that were open at the end of an earlier process, as far as there is room. */

@@ -20,7 +20,7 @@
 
 #define PROGRAM    "/proc/self/exe" /* the same version, also after an upgrade on disk */
 #define JOB_OPTION "--job"
-#define NO_EXEC    126
+#define NO_EXEC    126 /* the exit status if execve(2) fails */
 
 /* _Fork(3) does not run the handlers of pthread_atfork(3): LTTng's start threads in the child.
  * ThreadSanitizer needs its handlers. */

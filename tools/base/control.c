@@ -15,7 +15,7 @@
 
 #define CLIENTS_MAX         16
 #define CONTROL_REQUEST_MAX 4096 /* a hundred trace ids */
-#define CLIENT_TIME_MS      5000
+#define CLIENT_TIME_MS      5000 /* for request and answer, on both sides */
 #define ANSWER_MAX          (64 << 20)
 
 struct client {
@@ -179,7 +179,8 @@ static void client_ready(void *context)
         read_request(client);
 }
 
-static void come_in(void *context, int fd, const union peer_address *from, socklen_t length)
+static void control_take_connection(void *context, int fd, const union peer_address *from,
+                                    socklen_t length)
 {
     struct control *control = context;
     struct client *client =
@@ -210,7 +211,8 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
     if (!control)
         return error_null(error, "out of memory");
     *control = (struct control){.loop = loop, .answer = answer, .context = context, .lock = -1};
-    control->accepting = (struct accepting){.come_in = come_in, .context = control};
+    control->accepting =
+        (struct accepting){.take_connection = control_take_connection, .context = control};
     control->peers = (struct listener_peers){
         .most = CLIENTS_MAX, .time_ms = CLIENT_TIME_MS, .hang_up = end_client};
     control->deadline = (struct timer){.due = end_late_clients, .context = control};

@@ -30,10 +30,10 @@ void path_set(char path[PATH_ROOM], const char *format, ...)
 /* The latest change that tree_changed() has found: nftw(3) has no context. */
 static _Thread_local time_t latest_change;
 
-static int note_change(const char *path, const struct stat *status, int type, struct FTW *place)
+static int note_change(const char *path, const struct stat *status, int type, struct FTW *where)
 {
     (void)path;
-    (void)place;
+    (void)where;
     if ((type == FTW_D || (type == FTW_F && S_ISREG(status->st_mode))) &&
         status->st_mtime > latest_change)
         latest_change = status->st_mtime;
@@ -48,11 +48,11 @@ time_t tree_changed(const char *path)
 }
 
 /* Removes as much as possible. */
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where)
 {
     (void)status;
     (void)type;
-    (void)place;
+    (void)where;
     (void)remove(path);
     return 0;
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#define PATH_ROOM 4352
+#define PATH_ROOM 4352 /* more than PATH_MAX, so that a path with a suffix fits */
 
 /* Cuts a path that does not fit. No file has the cut path, which is longer than PATH_MAX. */
 __attribute__((format(printf, 2, 3))) void path_set(char path[PATH_ROOM], const char *format, ...);

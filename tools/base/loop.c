@@ -317,7 +317,7 @@ static void accepting_ready(void *context)
         socklen_t length;
         int fd;
 
-        if (accepting->is_crowded && accepting->is_crowded(accepting->context)) {
+        if (accepting->is_full && accepting->is_full(accepting->context)) {
             accepting_back_off(accepting);
             return;
         }
@@ -326,7 +326,7 @@ static void accepting_ready(void *context)
             accepting_back_off(accepting);
         if (fd < 0)
             return;
-        accepting->come_in(accepting->context, fd, &from, length);
+        accepting->take_connection(accepting->context, fd, &from, length);
     }
 }
 

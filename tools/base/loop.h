@@ -99,10 +99,11 @@ void thread_job_end(struct thread_job *job);
  * owner sets the members up to context. */
 struct accepting {
     /* Takes an accepted connection. Its descriptor does not block. */
-    void (*come_in)(void *context, int fd, const union peer_address *from, socklen_t length);
+    void (*take_connection)(void *context, int fd, const union peer_address *from,
+                            socklen_t length);
     /* Returns whether the service is full: connections then wait in the socket's queue, and the
      * next accept comes after the back-off. NULL: never full. */
-    bool (*is_crowded)(void *context);
+    bool (*is_full)(void *context);
     void *context;
     /* private */
     struct loop *loop; /* NULL: not begun */

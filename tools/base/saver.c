@@ -55,9 +55,9 @@ static struct timer look;
 static struct saver_wait *waits, **last_wait = &waits;
 static int64_t said_ms; /* the last message about a hanging disk */
 
-#define SAVER_LOOK_MS      5000
-#define SLOW_MS            10000
-#define SAVER_LOG_AGAIN_MS 60000
+#define SAVER_LOOK_MS      5000  /* between checks for a hanging disk */
+#define SLOW_MS            10000 /* a longer job means that the disk hangs */
+#define SAVER_LOG_AGAIN_MS 60000 /* between messages about the hanging disk */
 
 static void save_free(struct save *save)
 {
@@ -379,7 +379,7 @@ bool saver_end(void)
     }
     say_problem();
     if (!is_done)
-        say(BK1044, "the disk takes nothing: the last state is not on it");
+        say(BK1044, "the disk takes nothing: the last state is not saved");
     return is_done;
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <stddef.h>
 
-#define LINES    16
+#define LINES    16 /* kinds of lines for `blkin status` */
 #define LINE_MAX 1024
 
 static struct line {

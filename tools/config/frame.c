@@ -23,7 +23,7 @@ static json_t *reload_answer(const struct config *config, const char *problem)
     static const char *const needs[] = {", but a restart is needed for: ",
                                         ", but a new session of LTTng is needed for: "};
     json_t *waiting[2] = {NULL, NULL}; /* changed keys that need a restart, or a new session */
-    char text[1024] = "the new configuration holds";
+    char text[1024] = "the new configuration is in force";
 
     if (problem) {
         notify_reloaded(BK1022, problem);
@@ -157,7 +157,8 @@ static bool frame_read_again(struct frame *frame, const char *topic, struct erro
     struct config *config = config_read_again(frame->config, topic, &first);
 
     if (!config)
-        return error_set(error, "the configuration is wrong, the old one holds: %s", first.text);
+        return error_set(error, "the configuration is wrong, the old one stays in force: %s",
+                         first.text);
     if (frame->calls->take && !frame->calls->take(frame->context, &config, error)) {
         config_free(config);
         return false;
@@ -218,9 +219,9 @@ void frame_take_topic(struct frame *frame, const char *text)
     topic->text = copy;
     topic->since_ns = wall_clock_ns();
     if (*text)
-        say(BK1023, "%s holds: %s", CONFIG_TOPIC, topic_version(text, (char[80]){""}));
+        say(BK1023, "%s is in force: %s", CONFIG_TOPIC, topic_version(text, (char[80]){""}));
     else
-        say(BK1023, "%s is empty: the file of this host holds alone", CONFIG_TOPIC);
+        say(BK1023, "%s is empty: only the file of this host is in force", CONFIG_TOPIC);
 }
 
 /* Returns NULL if the topic has sent nothing, or an empty text. */

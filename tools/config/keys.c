@@ -66,7 +66,7 @@ static const struct key own[] = {
     A_BOOLEAN(LIVE, AT_START, "expose-relayd", false),
     A_TEXT(LIVE, AT_ONCE, "follow", 1023, NULL),
     A_CHOICE(AGENT, AT_ONCE, "send", send_choices, 0),
-    AN_INTEGER(AGENT, AT_ONCE, "ring-poll-ms", 1, 1000, 20),
+    AN_INTEGER(AGENT, AT_ONCE, "ring-poll-ms", 1, 1000, 24),
     AN_INTEGER(AGENT, AT_ONCE, "seconds", 0, 86400, 0),
     AN_INTEGER(AGENT, AT_ONCE, "alarm-poll-ms", 10, 60000, 50),
     AN_INTEGER(AGENT, AT_ONCE, "linger-ms", 0, 60000, 1000),
@@ -204,7 +204,7 @@ bool key_is_shared(int key)
 
 /* ---- suggestions for unknown keys ------------------------------------------------------------ */
 
-#define LIKE_MAX 64
+#define LIKE_MAX 64 /* bytes of a name that is compared */
 
 static unsigned least(unsigned a, unsigned b)
 {

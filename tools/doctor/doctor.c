@@ -21,7 +21,7 @@ static const char usage[] =
 #include "tools/doctor/usage.txt.inc"
     ;
 
-#define DOCTOR_LIMIT_MS 6000
+#define DOCTOR_LIMIT_MS 6000 /* for a group of checks */
 
 static const struct check_group groups[] = {
     {"version", check_versions, FOR_LIVE | FOR_AGENT, NULL, "ldconfig; lttng --version"},

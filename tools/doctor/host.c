@@ -267,8 +267,8 @@ void check_clock(const struct doctor *doctor)
 
 /* ---- disk ------------------------------------------------------------------------------------ */
 
-#define ENOUGH (256 * MIB)
-#define LITTLE (32 * MIB)
+#define ENOUGH (256 * MIB) /* less free space is a note */
+#define LITTLE (32 * MIB)  /* the free space that state and spool need */
 
 /* Finds the nearest existing parent of a path. */
 static bool find_existing(const char *path, char *folder, size_t size)

@@ -104,7 +104,7 @@ static bool read_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, cons
 #define SET_CONFIG                                                                               \
     MEND "kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s " \
          "--add-config "
-#define OUR_MESSAGE_BYTES 900000
+#define OUR_MESSAGE_BYTES 900000 /* the largest message that BlkKin writes */
 
 static void check_input_settings(const struct kafka *kafka)
 {

@@ -41,9 +41,9 @@ struct landscape {
     uint64_t spans; /* this and the next two: of all services */
     uint64_t errors;
     double self_ns;
-    uint64_t traces; /* 0: unknown */
-    double seconds;  /* the period; 0: unknown, so there are no rates */
-    size_t *places;  /* name id to index of services + 1; 0: none */
+    uint64_t traces;         /* 0: unknown */
+    double seconds;          /* the period; 0: unknown, so there are no rates */
+    size_t *service_of_name; /* name id to index of services + 1; 0: none */
     char rest_name[32];
 };
 

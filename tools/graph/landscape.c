@@ -22,12 +22,12 @@ static const char *shown_name(const struct statistics *statistics, uint32_t id)
 static struct landscape_service *service_of(struct landscape *landscape,
                                             const struct statistics *statistics, uint32_t id)
 {
-    if (!landscape->places[id]) {
+    if (!landscape->service_of_name[id]) {
         landscape->services[landscape->services_count].name = shown_name(statistics, id);
         landscape->services[landscape->services_count].id = id;
-        landscape->places[id] = ++landscape->services_count;
+        landscape->service_of_name[id] = ++landscape->services_count;
     }
-    return &landscape->services[landscape->places[id] - 1];
+    return &landscape->services[landscape->service_of_name[id] - 1];
 }
 
 static bool add_services(struct landscape *landscape, const struct statistics *statistics)
@@ -93,7 +93,8 @@ static bool sort_services(struct landscape *landscape, size_t limit)
 
     qsort(landscape->services, landscape->services_count, sizeof(*landscape->services), by_spans);
     for (size_t i = 0; i < landscape->services_count; i++)
-        landscape->places[landscape->services[i].id] = (is_cut && i > limit ? limit : i) + 1;
+        landscape->service_of_name[landscape->services[i].id] =
+            (is_cut && i > limit ? limit : i) + 1;
     return !is_cut || merge_services_from(landscape, limit);
 }
 
@@ -133,8 +134,8 @@ static bool add_calls(struct landscape *landscape, const struct statistics *stat
 
         if (edge->calls == 0)
             continue;
-        call = call_between(landscape, landscape->places[edge->caller] - 1,
-                            landscape->places[edge->callee] - 1);
+        call = call_between(landscape, landscape->service_of_name[edge->caller] - 1,
+                            landscape->service_of_name[edge->callee] - 1);
         call->calls += edge->calls;
         call->errors += edge->errors;
         if (!histogram_merge(&call->duration, &edge->duration))
@@ -164,11 +165,11 @@ bool landscape_make(struct landscape *landscape, const struct summary *summary, 
         .services = calloc(names + 1, sizeof(*landscape->services)),
         .calls =
             calloc(statistics_size(statistics, STATISTICS_EDGES) + 1, sizeof(*landscape->calls)),
-        .places = calloc(names + 1, sizeof(*landscape->places)),
+        .service_of_name = calloc(names + 1, sizeof(*landscape->service_of_name)),
         .traces = summary->traces_count,
         .seconds = summary->seconds,
     };
-    return landscape->services && landscape->calls && landscape->places &&
+    return landscape->services && landscape->calls && landscape->service_of_name &&
            add_services(landscape, statistics) && sort_services(landscape, limit) &&
            add_calls(landscape, statistics);
 }
@@ -181,13 +182,13 @@ void landscape_destroy(struct landscape *landscape)
         histogram_clear(&landscape->calls[i].duration);
     free(landscape->services);
     free(landscape->calls);
-    free(landscape->places);
+    free(landscape->service_of_name);
     *landscape = (struct landscape){.services = NULL};
 }
 
 unsigned landscape_colour_of_name(const struct landscape *landscape, uint32_t name)
 {
-    const size_t service = landscape->places[name] - 1;
+    const size_t service = landscape->service_of_name[name] - 1;
     const bool has_own = service < LANDSCAPE_COLOURS - 1 && service < landscape->services_count;
 
     return has_own ? (unsigned)service : LANDSCAPE_COLOURS - 1;

@@ -13,8 +13,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define TOPIC_READ_MS 100
-#define TOPIC_LOOK_MS 2000
+#define TOPIC_READ_MS 100  /* the longest topic_read() */
+#define TOPIC_LOOK_MS 2000 /* the limit of topic_read_all()'s requests for partitions */
 
 enum partition_state { NOT_STARTED, READING, AT_END };
 

@@ -31,10 +31,10 @@ static const char usage[] =
     ;
 
 #define SWEEP_PERIOD_MS  600000 /* between deletions of files of ended sessions */
-#define DRAIN_LOOK_MS    100
-#define DRAIN_EXTRA_MS   5000 /* added to flush-timeout-ms */
-#define NOTIFY_PERIOD_MS 1000
-#define READY_MAX_MS     10000 /* the longest wait for a first reader */
+#define DRAIN_LOOK_MS    100    /* between checks whether all events are read */
+#define DRAIN_EXTRA_MS   5000   /* added to flush-timeout-ms */
+#define NOTIFY_PERIOD_MS 1000   /* between reports to systemd */
+#define READY_MAX_MS     10000  /* the longest wait for a first reader */
 
 struct live_service {
     struct frame frame;
@@ -49,7 +49,7 @@ struct live_service {
     int64_t start_ms, start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
     int64_t next_sweep_ms;
     bool is_ready, is_ending, is_draining;
-    bool is_left; /* the saver still writes the stats_file at the end */
+    bool is_saving; /* the saver still writes the stats_file at the end */
     int status;
 };
 
@@ -406,19 +406,19 @@ static int run(struct live_service *service)
     print_summary(service);
     if (service->is_ending)
         write_stats(service, true);
-    service->is_left = !saver_end();
-    return service->is_left ? 1 : service->status;
+    service->is_saving = !saver_end();
+    return service->is_saving ? 1 : service->status;
 }
 
 static void free_service(struct live_service *service)
 {
-    if (!service->is_left)
+    if (!service->is_saving)
         stats_file_close(&service->stats_file);
     json_decref(service->readers.options.params);
     thread_job_end(&service->sweep.job);
     frame_close(&service->frame);
     free(service->endpoint);
-    if (!service->is_left)
+    if (!service->is_saving)
         free(service);
 }
 

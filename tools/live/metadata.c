@@ -86,14 +86,14 @@ static void add_to_statement(struct metadata *metadata, char c)
 static void add_code(struct metadata *metadata, char c)
 {
     if (metadata->last == '/' && (c == '*' || c == '/')) {
-        metadata->place = c == '*' ? IN_COMMENT : IN_LINE_COMMENT;
+        metadata->state = c == '*' ? IN_COMMENT : IN_LINE_COMMENT;
         if (metadata->depth <= 1 && metadata->length > 0) /* without the slash */
             metadata->statement[--metadata->length] = '\0';
         return;
     }
     switch (c) {
     case '"':
-        metadata->place = IN_TEXT;
+        metadata->state = IN_TEXT;
         break;
     case '{':
         open_block(metadata);
@@ -113,27 +113,27 @@ static void add_character(struct metadata *metadata, char c)
 {
     char last = c;
 
-    switch (metadata->place) {
+    switch (metadata->state) {
     case IN_CODE:
         add_code(metadata, c);
-        if (metadata->place != IN_CODE)
+        if (metadata->state != IN_CODE)
             last = '\0'; /* the star of a comment's begin does not end the comment */
         break;
     case IN_TEXT:
         if (c == '"' && metadata->last != '\\')
-            metadata->place = IN_CODE;
+            metadata->state = IN_CODE;
         if (c == '\\' && metadata->last == '\\')
             last = '\0';
         break;
     case IN_COMMENT:
         if (c == '/' && metadata->last == '*') {
-            metadata->place = IN_CODE;
+            metadata->state = IN_CODE;
             last = '\0';
         }
         break;
     case IN_LINE_COMMENT:
         if (c == '\n')
-            metadata->place = IN_CODE;
+            metadata->state = IN_CODE;
         break;
     }
     metadata->last = last;
@@ -176,7 +176,7 @@ void metadata_add(struct metadata *metadata, const unsigned char *packets, size_
 bool metadata_is_whole(const struct metadata *metadata)
 {
     return metadata->is_other ||
-           (metadata->depth == 0 && metadata->place == IN_CODE && metadata->length == 0 &&
+           (metadata->depth == 0 && metadata->state == IN_CODE && metadata->length == 0 &&
             metadata->declared && (metadata->wanted & ~metadata->declared) == 0);
 }
 

@@ -18,7 +18,7 @@ struct metadata {
     bool is_other;             /* the packets are not TSDL: the metadata counts as whole */
     uint64_t declared, wanted; /* a bit for each stream class: declared, and used by an event */
     unsigned depth;            /* open braces */
-    enum { IN_CODE, IN_TEXT, IN_COMMENT, IN_LINE_COMMENT } place;
+    enum { IN_CODE, IN_TEXT, IN_COMMENT, IN_LINE_COMMENT } state;
     char last; /* the last character */
     enum { OTHER_BLOCK, CLOCK_BLOCK, STREAM_BLOCK, EVENT_BLOCK } block;
     uint64_t offset;    /* the clock's offset since 1970; 0: unknown */

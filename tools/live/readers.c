@@ -25,7 +25,7 @@
 #define AGAIN_MAX              12
 #define READERS_RESTART_MS     100 /* doubles with each failure */
 #define READERS_RESTART_MAX_MS 5000
-#define READERS_LOOK_MS        1000
+#define READERS_LOOK_MS        1000 /* between checks of the readers' accounts */
 /* The longest time without an account, which a reader first writes at its start. */
 #define SILENT_NS    INT64_C(180000000000)
 #define STUCK_NS     INT64_C(5000000000) /* the age of an account whose reader hangs */

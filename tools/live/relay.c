@@ -358,7 +358,7 @@ static void look_whether_it_listens(void *context)
         relay_come_up(relay);
         relay_list_in(relay, 0);
     } else if (clock_ms() - relay->started_ms > STARTED_MS) {
-        say(BK2014, "lttng-relayd does not listen after %d s: it is ended", STARTED_MS / 1000);
+        say(BK2014, "lttng-relayd does not listen after %d s: it is killed", STARTED_MS / 1000);
         (void)kill(relay->child.pid, SIGKILL);
     } else {
         timer_set(relay->loop, &relay->timer, LISTENS_MS);

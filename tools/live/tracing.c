@@ -17,8 +17,9 @@
 #define TRACING_RETRY_MS 1000 /* doubles with each failure */
 #define RETRY_MAX_MS     30000
 #define TRACING_LIMIT_MS 10000 /* for a request to LTTng */
-#define UNLISTED_MAX_MS  2500
-#define STALL_PERIOD_MS  30000
+#define UNLISTED_MAX_MS  2500  /* a session that the relay daemon does not list for longer is dead \
+                                */
+#define STALL_PERIOD_MS 30000  /* the least time between two new sessions after stalls */
 /* The disk space of the relay daemon for a slow reader, of each CPU and user. A full file
  * overwrites its oldest events, which the sink counts. */
 #define KEPT_FILE_BYTES (UINT64_C(32) << 20)
@@ -139,7 +140,7 @@ static void on_active(struct tracing *tracing, const struct session_answer *answ
         }
     }
     say(BK2022, "session \"%s\": %s, active", tracing->spec.name,
-        answer->result == SESSION_CREATED ? "created" : "was there");
+        answer->result == SESSION_CREATED ? "created" : "existed");
     tracing_set_state(tracing, TRACING_ACTIVE);
     tracing->on.made(tracing->on.context);
 }

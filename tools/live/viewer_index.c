@@ -13,7 +13,7 @@
  * begin of the stream's first packet. */
 #define HOLD_NS (INT64_C(500) * 1000000)
 
-#define NO_PLACE (UINT64_C(1) << 62) /* the offset of a packet made by the filter */
+#define MADE_OFFSET (UINT64_C(1) << 62) /* the offset of a packet made by the filter */
 
 /* ---- metadata: babeltrace2 gets it when it is whole ------------------------------------------ */
 
@@ -152,7 +152,7 @@ static void viewer_make_packet(struct stream *stream, struct index_reply *reply)
     memcpy(stream->header + 48, &bits, 8); /* content and packet size */
     memcpy(stream->header + 56, &bits, 8);
     memcpy(&discarded, stream->header + 72, stream->header_bytes == VIEWER_HEADER_BYTES ? 8 : 4);
-    reply->offset = htobe64(NO_PLACE);
+    reply->offset = htobe64(MADE_OFFSET);
     reply->packet_size = reply->content_size = htobe64(bits);
     reply->begin = reply->end;
     reply->discarded = htobe64(discarded);
@@ -295,12 +295,12 @@ bool viewer_give_packet(struct viewer *viewer, const unsigned char *request, siz
     unsigned char head[12], header[VIEWER_HEADER_BYTES];
     uint64_t rest;
 
-    if (stream && offset >= NO_PLACE && offset - NO_PLACE <= stream->header_bytes &&
-        length <= stream->header_bytes - (offset - NO_PLACE)) {
+    if (stream && offset >= MADE_OFFSET && offset - MADE_OFFSET <= stream->header_bytes &&
+        length <= stream->header_bytes - (offset - MADE_OFFSET)) {
         const uint32_t answer[3] = {htobe32(STATUS_OK), htobe32(length), 0};
 
         return write_all(viewer->reader, answer, sizeof(answer)) &&
-               write_all(viewer->reader, stream->header + (offset - NO_PLACE), length);
+               write_all(viewer->reader, stream->header + (offset - MADE_OFFSET), length);
     }
     if (!viewer_ask(viewer, CMD_PACKET, request, size) ||
         !viewer_get(viewer->relay, head, sizeof(head)) ||

@@ -134,7 +134,7 @@ const struct work_counter work_counters[] = {
 
 const size_t work_counters_count = sizeof(work_counters) / sizeof(work_counters[0]);
 
-static const void *place(const struct work_counter *counter, const struct work_counts *counts)
+static const void *counter_in(const struct work_counter *counter, const struct work_counts *counts)
 {
     return (const char *)counts + counter->offset;
 }
@@ -143,7 +143,7 @@ uint64_t work_counter_value(const struct work_counter *counter, const struct wor
 {
     uint64_t value;
 
-    memcpy(&value, place(counter, counts), sizeof(value));
+    memcpy(&value, counter_in(counter, counts), sizeof(value));
     return value;
 }
 
@@ -151,7 +151,7 @@ double work_counter_ratio(const struct work_counter *counter, const struct work_
 {
     double value;
 
-    memcpy(&value, place(counter, counts), sizeof(value));
+    memcpy(&value, counter_in(counter, counts), sizeof(value));
     return value;
 }
 

@@ -480,7 +480,7 @@ struct receiver *receiver_open(struct loop *loop, const char *listen, const char
         return NULL;
     *receiver = (struct receiver){.loop = loop, .calls = *calls, .senders = senders};
     receiver->tcp = receiver->local =
-        (struct accepting){.come_in = receiver_accept, .context = receiver};
+        (struct accepting){.take_connection = receiver_accept, .context = receiver};
     receiver->tick = (struct timer){.due = receiver_tick, .context = receiver};
     receiver->turn = (struct timer){.due = receiver_resume, .context = receiver};
     receiver->peers.peers = (struct listener_peers){

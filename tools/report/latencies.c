@@ -70,8 +70,8 @@ static void put_ticks(FILE *file, const struct axis *axis)
 
     for (int power = 0; power <= 18; power++) {
         static const int figures[] = {1, 10, 100};
-        const double place = power * log2(10) * exp2(axis->scale) - axis->first;
-        const double x = place * WIDTH / axis->count;
+        const double position = power * log2(10) * exp2(axis->scale) - axis->first;
+        const double x = position * WIDTH / axis->count;
         const bool has_text = x - last > TEXT_GAP && x > TEXT_HALF && x < WIDTH - TEXT_HALF;
 
         if (x < 0 || x > WIDTH)
@@ -150,11 +150,11 @@ static void put_mark(FILE *file, const struct axis *axis, const struct histogram
                      double q)
 {
     const int64_t value = histogram_quantile(histogram, q);
-    const double place = log2((double)value) * exp2(axis->scale) - axis->first;
+    const double position = log2((double)value) * exp2(axis->scale) - axis->first;
 
     if (value > 0)
         fprintf(file, "<path class=\"q\" d=\"M%.1f 0V%d\"/>",
-                fmin(fmax(place * WIDTH / axis->count, 0), WIDTH), HEIGHT);
+                fmin(fmax(position * WIDTH / axis->count, 0), WIDTH), HEIGHT);
 }
 
 static void put_histogram(const struct report_page *page, const struct axis *axis,

@@ -248,7 +248,7 @@ static void put_usage_words(const struct report_page *page, const struct trace_m
 {
     struct thread_time_part parts[THREAD_TIME_PARTS];
     uint32_t around;
-    const size_t count = thread_time_tell(model, longest, &around, parts);
+    const size_t count = thread_time_split(model, longest, &around, parts);
 
     if (count && around != longest) {
         fputs("; all of ", page->file);
@@ -319,7 +319,7 @@ static void put_annotation(const struct timeline *timeline, const struct json_sp
 
 static void put_details(const struct timeline *timeline, uint32_t node)
 {
-    const struct trace_node *place = &timeline->model->nodes[node];
+    const struct trace_node *in_tree = &timeline->model->nodes[node];
     const struct json_span *span = span_of(timeline->model, node);
     const json_t *tags = json_object_get(span->json, "tags");
     const char *key;
@@ -329,7 +329,7 @@ static void put_details(const struct timeline *timeline, uint32_t node)
     fputs("<dl>", timeline->page->file);
     if (span->error)
         put_pair(timeline, "error", span->error[0] ? span->error : "(no text)");
-    if (place->is_orphan)
+    if (in_tree->is_orphan)
         put_pair(timeline, "parent missing", span->parent);
     if (span->start_ns && timeline->model->start_ns) {
         put_term(timeline, "begins at");
@@ -356,7 +356,7 @@ static void put_details(const struct timeline *timeline, uint32_t node)
 static void put_line(const struct timeline *timeline, uint32_t node)
 {
     const struct report_page *page = timeline->page;
-    const struct trace_node *place = &timeline->model->nodes[node];
+    const struct trace_node *in_tree = &timeline->model->nodes[node];
     const struct trace_span *span = &timeline->model->spans[node];
     const unsigned colour = landscape_colour_of_name(&page->landscape, span->service);
     FILE *file = page->file;
@@ -364,7 +364,7 @@ static void put_line(const struct timeline *timeline, uint32_t node)
     fprintf(file,
             "<details class=\"r\"><summary><span class=\"nm\" style=\"--d:%u\"><i class=\"sw "
             "c%u\"></i>",
-            place->depth < TIMELINE_LEVELS_MAX ? place->depth : TIMELINE_LEVELS_MAX, colour);
+            in_tree->depth < TIMELINE_LEVELS_MAX ? in_tree->depth : TIMELINE_LEVELS_MAX, colour);
     if (span->is_error)
         fputs("<b class=\"x\">failed</b> ", file);
     fputs("<span class=\"sv\">", file);
@@ -377,7 +377,7 @@ static void put_line(const struct timeline *timeline, uint32_t node)
             "<span class=\"du\"><span class=\"vh\">duration </span>%s</span>"
             "<span class=\"se\"><span class=\"vh\">self </span>%s</span>",
             span->duration_ns ? time_of(span->duration_ns).text : "?",
-            span->duration_ns ? time_of(place->self_ns).text : "?");
+            span->duration_ns ? time_of(in_tree->self_ns).text : "?");
     put_usage(page, timeline->model, node, timeline->usage);
     fputs("</summary>", file);
     put_details(timeline, node);

@@ -537,7 +537,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder_look_often(holder);
     fdstore_open(&holder->store);
     holder_use_taken_over(holder);
-    holder->accepting = (struct accepting){.come_in = holder_accept, .context = holder};
+    holder->accepting = (struct accepting){.take_connection = holder_accept, .context = holder};
     accepting_begin(&holder->accepting, loop, holder->socket.fd);
     holder->make = (struct timer){.due = holder_make_more, .context = holder};
     holder->tick = (struct timer){.due = holder_tick, .context = holder};

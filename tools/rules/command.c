@@ -41,18 +41,18 @@ static bool session_url(const char *name, const char *relayd, char *url, size_t 
 {
     static struct listing listing;
     const struct listed_session *found = NULL;
-    char place[300];
+    char relay[300];
     int count = 0;
 
     if (strstr(name, "://"))
         return snprintf(url, size, "%s", name) < (int)size;
-    if (snprintf(place, sizeof(place), "net://%s%s", relayd, strchr(relayd, ':') ? "" : ":5344") >=
-            (int)sizeof(place) ||
-        !listing_ask(place, &listing)) {
+    if (snprintf(relay, sizeof(relay), "net://%s%s", relayd, strchr(relayd, ':') ? "" : ":5344") >=
+            (int)sizeof(relay) ||
+        !listing_ask(relay, &listing)) {
         fprintf(stderr,
                 "blkin rules: \"%s\" is not a folder, and for a live session of this name no relay "
                 "daemon answers at %s: start it, or give --relayd=HOST:PORT\n",
-                name, place);
+                name, relay);
         return false;
     }
     for (int i = 0; i < listing.count; i++) {
@@ -69,10 +69,10 @@ static bool session_url(const char *name, const char *relayd, char *url, size_t 
         return false;
     }
     if (count == 1)
-        return snprintf(url, size, "%s/host/%s/%s", place, found->host, found->name) < (int)size;
+        return snprintf(url, size, "%s/host/%s/%s", relay, found->host, found->name) < (int)size;
     fprintf(stderr,
             "blkin rules: expected a folder, or one of the live sessions at %s, got \"%s\"\n",
-            place, name);
+            relay, name);
     for (int i = 0; i < listing.count; i++) {
         char text[520];
 

@@ -16,7 +16,7 @@
 #define DRAW_LABEL_MIN 14
 #define DRAW_INDENT    2
 #define DRAW_DEPTH_MAX 12 /* indented levels */
-#define NOTE_ROOM_MIN  20
+#define NOTE_ROOM_MIN  20 /* columns of a tag or an annotation */
 #define USAGE_COLUMNS  21 /* columns of the cells: on a CPU, waiting, blocked */
 #define USAGE_CELL     (USAGE_COLUMNS / 3 - 1)
 
@@ -201,14 +201,14 @@ static void put_details(const struct chart *chart, uint32_t i)
     const json_t *annotations = json_object_get(span->json, "annotations");
     const char *key;
     const json_t *item;
-    size_t place;
+    size_t k;
 
     put_pair(chart, i, "span", span->id);
     if (span->kind[0])
         put_pair(chart, i, "kind", span->kind);
     put_endpoint(chart, i, "endpoint", "localEndpoint");
     put_endpoint(chart, i, "remote", "remoteEndpoint");
-    json_array_foreach(annotations, place, item) put_annotation(chart, i, item);
+    json_array_foreach(annotations, k, item) put_annotation(chart, i, item);
     json_object_foreach((json_t *)tags, key, item)
     {
         if (strcmp(key, "error") != 0)
@@ -272,7 +272,7 @@ static void put_time_parts(const struct trace_model *model, uint32_t longest)
 {
     struct thread_time_part parts[THREAD_TIME_PARTS];
     uint32_t around;
-    const size_t count = thread_time_tell(model, longest, &around, parts);
+    const size_t count = thread_time_split(model, longest, &around, parts);
 
     if (count && around != longest) {
         fputs("; all of ", stdout);

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LABEL_WISH 24
+#define LABEL_WISH 24 /* a narrower label hides columns first */
 #define CELL_WIDTH 7
 #define COLUMNS    (sizeof(columns_of_table) / sizeof(columns_of_table[0]))
 
@@ -279,20 +279,15 @@ static json_t *rounded(double value)
     return json_real(round(value * 1000) / 1000);
 }
 
-static json_t *integer(uint64_t value)
-{
-    return json_integer((json_int_t)value);
-}
-
 static json_t *row_json(const struct report *report, enum statistics_kind kind,
                         const struct operation *operation)
 {
     const struct statistics_array *keys = &statistics_arrays[kind];
     const struct statistics_row *row = operation->row;
 
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o*, s:o*}", keys->first, operation->service,
-                     keys->second, operation->name, keys->count, integer(row->spans), "rate",
-                     rounded(report_rate(report, row->spans)), "errors", integer(row->errors),
+    return json_pack("{s:s, s:s, s:I, s:o, s:I, s:o, s:o*, s:o*}", keys->first, operation->service,
+                     keys->second, operation->name, keys->count, (json_int_t)row->spans, "rate",
+                     rounded(report_rate(report, row->spans)), "errors", (json_int_t)row->errors,
                      "duration", figure_json(&row->duration, true), "self",
                      kind == STATISTICS_ROWS ? figure_json(&row->self, true) : NULL, "other",
                      statistics_is_other(row) ? json_true() : NULL);
@@ -332,21 +327,22 @@ static bool add_accounts(json_t *json, const struct report *report)
 
 bool print_json(const struct report *report, const struct stat_options *options)
 {
-    json_t *json = json_pack("{s:o, s:o, s:o}", "seconds", rounded(report->seconds), "spans",
-                             integer(report->spans), "traces", integer(report->traces.complete));
+    json_t *json =
+        json_pack("{s:o, s:I, s:I}", "seconds", rounded(report->seconds), "spans",
+                  (json_int_t)report->spans, "traces", (json_int_t)report->traces.complete);
+    json_t *live =
+        json_pack("{s:o, s:I, s:I, s:I}", "time", json_time(wall_clock_ns()), "sources",
+                  (json_int_t)report->sources, "traces_open", (json_int_t)report->traces.open,
+                  "traces_early", (json_int_t)report->traces.early);
     const bool done =
         json &&
-        (!report->is_live ||
-         (json_object_set_new(json, "time", json_time(wall_clock_ns())) == 0 &&
-          json_object_set_new(json, "sources", integer(report->sources)) == 0 &&
-          json_object_set_new(json, "traces_open", integer(report->traces.open)) == 0 &&
-          json_object_set_new(json, "traces_early", integer(report->traces.early)) == 0 &&
-          add_accounts(json, report))) &&
+        (!report->is_live || (json_object_update(json, live) == 0 && add_accounts(json, report))) &&
         add_rows(json, report, options, STATISTICS_ROWS) &&
         add_rows(json, report, options, STATISTICS_EDGES) &&
         json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0;
 
     json_decref(json);
+    json_decref(live);
     putchar('\n');
     return done;
 }

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTIONS_MAX 17 /* with --rules, which all commands have */
-#define RULES       1
+#define OPTIONS_MAX 17  /* with --rules, which all commands have */
+#define RULES       1   /* getopt_long(3)'s value for --rules */
 #define FIRST       256 /* getopt_long(3)'s value for the first option; 'h' is help */
 
 #define MIN_INTERVAL_S 0.1

@@ -399,8 +399,8 @@ static void thread_time_sort(struct thread_time_part *parts, size_t count)
     }
 }
 
-size_t thread_time_tell(const struct trace_model *model, uint32_t node, uint32_t *around,
-                        struct thread_time_part parts[THREAD_TIME_PARTS])
+size_t thread_time_split(const struct trace_model *model, uint32_t node, uint32_t *around,
+                         struct thread_time_part parts[THREAD_TIME_PARTS])
 {
     struct thread_time time;
     int64_t rest;

@@ -109,7 +109,7 @@ struct thread_time_part {
  * thread. A step or another child has no usage tags: then *around is the enclosing span of the same
  * service, and the parts are of its whole time. Returns the number of parts; 0: unknown.
  */
-size_t thread_time_tell(const struct trace_model *model, uint32_t node, uint32_t *around,
-                        struct thread_time_part parts[THREAD_TIME_PARTS]);
+size_t thread_time_split(const struct trace_model *model, uint32_t node, uint32_t *around,
+                         struct thread_time_part parts[THREAD_TIME_PARTS]);
 
 #endif

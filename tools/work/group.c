@@ -173,7 +173,7 @@ static void group_on_error(rd_kafka_t *handle, int code, const char *reason, voi
                     group->settings->is_named ? " (is there another worker of this instance?)"
                                               : "");
     } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !group->says_no_broker) {
-        say(BK7017, "%s: no broker answers: waiting for one", group->settings->input.brokers);
+        say(BK7017, "%s: no broker answers: the worker waits", group->settings->input.brokers);
         group->says_no_broker = true;
     } else {
         say(BK7018, "%s", reason);

@@ -126,8 +126,7 @@ static bool root_deltas_take(void *context, const struct topic_message *message)
     }
     if (error.text[0] && deltas->merged->refused == 1)
         say(BK7041,
-            "%s: partition %d, offset %lld: %s: such messages are left out, and their number is "
-            "counted",
+            "%s: partition %d, offset %lld: %s: the root leaves out and counts these messages",
             deltas->url.shown, (int)message->partition, (long long)message->offset, error.text);
     deltas->offsets[message->partition] = message->offset + 1;
     deltas->is_changed = true;

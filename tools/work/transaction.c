@@ -16,7 +16,7 @@
 /* The time-out of a full queue and of a new topic. After this time, the worker also logs that no
  * broker answers. */
 #define START_MS     10000
-#define ASK_AGAIN_MS 200
+#define ASK_AGAIN_MS 200 /* between requests for the partitions of a new topic */
 
 /* ---- the end of a worker --------------------------------------------------------------------- */
 
@@ -282,7 +282,7 @@ static bool transactions_init(struct transactions *transactions)
         if (!again)
             ending_fail("transactions: %s", rd_kafka_error_string(error));
         else if (clock_ms() > said_ms && !transactions->has_logged_outage) {
-            say(BK7013, "%s: no broker answers (%s): waiting for one",
+            say(BK7013, "%s: no broker answers (%s): the worker waits",
                 transactions->settings->input.brokers, rd_kafka_error_string(error));
             transactions->has_logged_outage = true;
         }

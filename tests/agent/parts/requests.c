@@ -23,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static void print_id(const char *what, const struct blkin_context *context)
@@ -100,17 +99,14 @@ static struct blkin_context orphan(long ms)
 static void make_at(double rate)
 {
     struct pollfd in = {STDIN_FILENO, POLLIN, 0};
-    struct timespec begun, now;
+    const int64_t begun_ns = monotonic_ns();
     double made = 0;
 
-    clock_gettime(CLOCK_MONOTONIC, &begun);
     while (poll(&in, 1, 1) == 0) {
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        while (made < rate * ((double)(now.tv_sec - begun.tv_sec) +
-                              (double)(now.tv_nsec - begun.tv_nsec) / 1e9)) {
+        const double due = rate * (double)(monotonic_ns() - begun_ns) / 1e9;
+
+        for (; made < due; made++)
             (void)fast_request(NULL);
-            made++;
-        }
     }
 }
 

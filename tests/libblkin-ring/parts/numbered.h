@@ -13,10 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define NUMBERED_WORDS 48 /* the maximum; the minimum is four */
+#define NUMBERED_WORDS 48 /* the maximum length of a record; the minimum is four words */
 
 struct numbered {
-    uint64_t sum; /* sum of all following words */
+    uint64_t sum; /* checksum of the length and all following words */
     uint64_t writer, number;
     uint64_t words[NUMBERED_WORDS - 3];
 };

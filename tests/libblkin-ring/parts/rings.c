@@ -44,7 +44,7 @@ void rings_close(struct rings *rings)
     memory_close(&rings->memory);
 }
 
-/* ---- reading it ---- */
+/* ---- a reader of the memory ---- */
 
 void rings_walk(const struct rings *rings, uint32_t ring, struct rings_walker *walk,
                 record_fn *record, void *context)
@@ -100,7 +100,7 @@ void agent_prepare(struct rings_agent *agent)
     (void)snprintf(agent->folder, sizeof(agent->folder), "%.40s/rings.XXXXXX",
                    folder ? folder : "/tmp");
     if (!mkdtemp(agent->folder) || chmod(agent->folder, 0755) != 0 ||
-        (folder && chmod(folder, 0755) != 0)) /* so that another user can connect */
+        (folder && chmod(folder, 0755) != 0)) /* another user must be able to connect */
         fail(agent->folder);
     (void)snprintf(agent->path, sizeof(agent->path), "%s/socket", agent->folder);
     setenv(RING_VARIABLE, agent->path, 1);
@@ -163,8 +163,7 @@ void agent_start(struct rings_agent *agent, const struct rings *rings)
     agent->rings = rings;
     agent->bytes = rings ? rings->bytes : 0;
     agent->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* the socket appears with its listener: a program that is refused asks again only after a
-     * second */
+    /* the socket gets its name when it listens: a refused program asks again only after a second */
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", agent->path);
     if (agent->listener < 0 ||
         bind(agent->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||

@@ -26,11 +26,11 @@ struct rings {
 void rings_make(struct rings *rings, uint64_t event_bytes, uint64_t alarm_bytes);
 void rings_close(struct rings *rings);
 
-/* ---- reading it ---- */
+/* ---- a reader of the memory ---- */
 
 struct rings_record {
     uint32_t ring;
-    uint64_t at; /* its position */
+    uint64_t at; /* position in the ring */
     struct ring_entry entry;
 };
 
@@ -38,11 +38,11 @@ typedef void record_fn(void *context, const struct rings_record *record);
 
 struct rings_walker {
     uint64_t records;
-    uint64_t bad;         /* bytes that are no record in place of one */
-    uint64_t overwritten; /* overwritten bytes before the first record */
+    uint64_t bad;         /* how often the ring has bytes that are no record */
+    uint64_t overwritten; /* bytes that newer records have overwritten */
 };
 
-/* Calls for each record of a ring, from the oldest to the newest. */
+/* Calls record() for each record of a ring, from the oldest to the newest. */
 void rings_walk(const struct rings *rings, uint32_t ring, struct rings_walker *walk,
                 record_fn *record, void *context);
 
@@ -60,18 +60,19 @@ struct rings_agent {
     pthread_t thread;
     int stop[2];
     const struct rings *rings; /* NULL: accepts, and does not answer */
-    uint64_t bytes;            /* size in the answer */
-    unsigned asked;
-    uid_t user;    /* of the last program that asked */
-    bool is_quiet; /* does not raise the number of beats */
-    bool is_busy;  /* does not accept */
-    bool stays;    /* keeps the last connection, and answers once more for each message */
+    uint64_t bytes;            /* the memory's size in the answer */
+    unsigned asked;            /* how many programs have connected */
+    uid_t user;                /* of the last program that asked */
+    bool is_quiet;             /* does not show by beats that it reads */
+    bool is_busy;              /* does not accept */
+    bool stays; /* keeps the last connection, and answers once more for each message */
 };
 
 /* Makes a folder and sets BLKIN_RINGS to the socket in it. */
 void agent_prepare(struct rings_agent *agent);
-/* Makes the socket. */
+/* Makes the socket, and serves it in a thread. */
 void agent_start(struct rings_agent *agent, const struct rings *rings);
+/* Gives this memory to the next programs. */
 void agent_give(struct rings_agent *agent, const struct rings *rings);
 unsigned agent_asked(const struct rings_agent *agent);
 void agent_stop(struct rings_agent *agent);

@@ -1,6 +1,6 @@
 /*
- * Each scenario is a process, which is a program and its agent. All scenarios run at once,
- * because most of them wait for a program's periodic work.
+ * Each scenario is a process, which has both the program and its agent. All scenarios run at once,
+ * because most of them wait for the program's periodic work.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,7 +35,7 @@ static unsigned spans(const struct rings *of)
     return rings_count(of, BLKIN_EVENT_SPAN);
 }
 
-/* Lets the program work until the condition holds. */
+/* Lets the program record spans until the condition holds. */
 #define RECORD_UNTIL(condition) WORK_UNTIL(condition, record())
 
 static struct scenario {
@@ -67,12 +67,12 @@ static void begin(struct scenario *scenario)
     scenario->play();
     rings_close(&memory);
     rings_close(&other);
-    (void)fflush(stderr); /* not by exit(): LeakSanitizer cannot inspect a process that has changed
-                             its user */
+    /* not exit(): LeakSanitizer cannot inspect a process that has changed its user */
+    (void)fflush(stderr);
     _exit(check_status());
 }
 
-/* Returns the status of the test. */
+/* Plays all scenarios. Returns the status of the test. */
 static int scenarios_play(void)
 {
     int status = 0;

@@ -1,7 +1,7 @@
 /*
- * Programs with this file use restartable sequences also where no kernel supports them, as under
- * valgrind and qemu. To be linked with -rdynamic, before the C library. No signal interrupts a
- * sequence then, so a program has one thread only.
+ * With this file, programs use restartable sequences also where the kernel does not support them,
+ * as under valgrind and qemu. Link the file with -rdynamic, before the C library. Nothing restarts
+ * an interrupted sequence, so the program must have one thread and no signals.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,6 +1,7 @@
 /*
- * A program of two files that disagree on -DBLKIN_DISABLE, for test-headers.sh: built twice, once
- * in each way. Each file begins spans for the other one, which checks their contents.
+ * A program of two objects that disagree on -DBLKIN_DISABLE, for test-headers.sh. Both are this
+ * file, compiled once with the macro and once without. Each object uses spans that the other object
+ * began, and main() checks the trace ids.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,7 @@
 /*
  * A provider without LTTng, for test-portable.sh. It prints the events that libblkin lays out, with
- * dots in place of data that differ from run to run. With STREAMING in the environment all events
- * are on, else only one event per span.
+ * dots in place of data that differ from run to run. With STREAMING in the environment, all events
+ * are on; without it, only the events of whole spans, processes and alarms.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -109,7 +109,7 @@ static void print_log(const char *at, const char *end)
         abort();
 }
 
-/* Prints a span's event from its head to its end. */
+/* Prints a span's packed text, and the service after it. Returns the end. */
 static const char *print_packed_span(const char *head, const char *end)
 {
     const char *const tail = head + strlen(head) - BLKIN_TAIL_SIZE;

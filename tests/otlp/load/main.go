@@ -1,5 +1,5 @@
-// The load of the spans of SDKs: a program with OpenTelemetry's SDK for Go as any has it, whose traces
-// go through three services. Of each -slow traces one is slow; it prints their ids.
+// The load for receivers of SDKs' spans: OpenTelemetry's SDK for Go in its usual set-up. A trace goes
+// through three services. One of -slow traces is slow. The program prints the ids of the slow traces.
 //
 // SPDX-License-Identifier: BSD-2-Clause
 package main
@@ -55,7 +55,8 @@ func newProvider(ctx context.Context, url, service string, gzip bool) *sdk.Trace
 		sdk.WithBatcher(exporter, sdk.WithMaxQueueSize(1<<17), sdk.WithBatchTimeout(time.Second)))
 }
 
-// The span of a service, of a part of the time that the trace takes, with what is inside it.
+// Makes a span of the service. from and to are shares of the trace's duration. inside makes the
+// span's children.
 func (l *load) span(ctx context.Context, service int, name string, kind trace.SpanKind, from, to float64,
 	inside func(context.Context)) trace.SpanContext {
 	at := func(part float64) trace.SpanEventOption {

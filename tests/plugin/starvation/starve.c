@@ -3,8 +3,8 @@
  * STARVE_AT=N, and STARVE_AFTER=1 for all later allocations, too. A last line on stderr then has
  * the numbers of allocations, of failed ones, and of blocks that were not freed.
  *
- * The disk can fail, too: with STARVE_DISK=N, N writes fail for want of space, after the write that
- * begins a file; with STARVE_SYNC=1, written data cannot be synced.
+ * The disk can fail, too. With STARVE_DISK=N, N writes of the file transport fail with ENOSPC,
+ * after the writes that begin the file. With STARVE_SYNC=1, each fsync() fails.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -99,7 +99,8 @@ char *__wrap_strdup(const char *string)
 static long full_writes;
 static bool has_bad_sync;
 
-/* Replaces the file transport's, which writes "[" at 0 and the tail at 1 before all spans. */
+/* The file transport writes "[" at 0, and the short end of the array at 1, before any span. These
+ * writes do not fail. */
 ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t at)
 {
     if (at == 0 || size < 10 || full_writes == 0)

@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All threads count; one thread sets the fields. Other threads read by __atomic_load_n(). */
+/* All threads count. A test sets fail_at, and_after and min_size only while no other thread
+ * allocates. A test that reads a count meanwhile uses __atomic_load_n(). */
 struct starve {
     uint64_t fail_at; /* the allocation that fails, from 1; 0: none */
     bool and_after;   /* and all later ones */

@@ -21,7 +21,7 @@ unsigned next_id(void);
 void request(int fd);
 void take_answer(int fd);
 
-/* Starts a client process, which makes these requests on one connection. */
+/* Starts a client process, which makes this number of requests on one connection. */
 pid_t start_client(int requests);
 
 void wait_client(pid_t pid);
@@ -33,7 +33,7 @@ void serve(int fd);
 
 void expect_end(int fd);
 
-/* the tricks of other files */
+/* the tricks that other files call */
 void raw_close(void);
 void raw_reuse(void);
 void dups(void);

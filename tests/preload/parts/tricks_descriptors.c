@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-/* 2 requests. Then the number becomes a pipe's, by a raw system call. */
+/* 2 requests. Then raw system calls close the connection, and open a pipe with its number. */
 void raw_close(void)
 {
     const pid_t client = start_client(2);
@@ -131,7 +131,7 @@ void dup_over(void)
     over(false);
 }
 
-/* 2 + 1 requests: the same by a raw system call, so that the last request is on another connection
+/* 2 + 1 requests: the same by raw system calls, so that the last request is on another connection
  * than the library assumes. */
 void raw_dup_over(void)
 {
@@ -196,8 +196,9 @@ void passing(void)
     wait_client(server);
 }
 
-/* 1 + 2 + 1 requests: another process has the connection for a while, and then the first one again.
- * The first process kept its number, and does not know the data of the time between. */
+/* 1 + 2 + 1 requests: another process uses the connection for a while, and then the first one
+ * again. The first process has kept its descriptor, and does not know the data of the second
+ * process. */
 void passing_back(void)
 {
     int ends[2], fd;
@@ -246,7 +247,7 @@ void exec_over(void)
     wait_client(server);
 }
 
-/* 1 + 2 requests: a child goes on with the connection. */
+/* 1 + 2 requests: a child continues with the connection. */
 void fork_over(void)
 {
     const pid_t client = start_client(3);

@@ -25,7 +25,7 @@ static void was_cancelled(void *count)
 
 static int cancelled;
 
-/* Calls that wait; in the last one no byte of the answer is sent. */
+/* Calls that wait. The last one sends no byte of the answer. */
 enum {
     WAYS_TO_READ = 6,
     POLL = WAYS_TO_READ,
@@ -75,9 +75,9 @@ struct victim {
     bool is_ready; /* all steps before the wait are done */
 };
 
-/* Fills the socket by raw calls with data that nobody reads. Since glibc 2.41 a write() that has
- * written some bytes is not cancelled, but returns: then there is an answer. On a busy machine the
- * kernel moves data to the peer later, which makes room again. */
+/* Fills the socket by raw calls with data that nobody reads, so that a write() sends no byte. Since
+ * glibc 2.41 a write() that has sent some bytes is not cancelled, but returns. On a busy machine
+ * the kernel moves data to the peer later, which makes room again. */
 static void fill(int fd)
 {
     static const char much[65536];
@@ -123,8 +123,8 @@ static void cancel_in(int how, int fd)
     printf("cancelled %d %d %d\n", how, result == PTHREAD_CANCELED, cancelled);
 }
 
-/* 2 requests, before and after threads are cancelled in every call that waits; and one without an
- * answer, whose thread is cancelled in the middle of it. */
+/* 2 requests, before and after threads are cancelled in every call that waits. A third request gets
+ * no answer, because its thread is cancelled in the write. */
 void cancelling(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
@@ -144,8 +144,8 @@ void cancelling(void)
 
 static volatile sig_atomic_t signalled;
 
-/* Answers once. The first signal may come before the read, on a busy machine: the next one ends the
- * read. */
+/* Answers once. On a busy machine the first signal may arrive before the read; then the next signal
+ * ends the read. */
 static void on_signal(int number)
 {
     static const char text[] = "x";
@@ -190,8 +190,8 @@ static void leave_call(int number)
     siglongjmp(before_call, 1);
 }
 
-/* Rings once: repeated signals could nest, because siglongjmp() lets them in before it leaves the
- * handler's stack. 0: no more. */
+/* Sets a timer that rings once; 0: none. Repeated signals could nest, because siglongjmp() unblocks
+ * them before it leaves the handler's stack. */
 static void ring_in_us(int us)
 {
     const struct itimerval once = {.it_value.tv_usec = us};
@@ -218,7 +218,7 @@ static void make_calls(int fd)
     }
 }
 
-/* Begins an answer of which no byte is sent; the timer ends it. */
+/* Begins an answer of which no byte is sent. The timer's handler leaves the write. */
 static void begin_answer(int fd)
 {
     static char much[65536];
@@ -235,8 +235,8 @@ static void begin_answer(int fd)
 }
 
 /* 3 requests, between which a signal handler leaves calls by siglongjmp(3). The first span is
- * recorded before, so that the jump does not leave LTTng. And one without an answer, whose write is
- * left. */
+ * recorded before, so that no jump leaves LTTng's code. A fourth request gets no answer, because a
+ * jump leaves the write. */
 void jumping(void)
 {
     int ours[2], theirs[2];
@@ -270,8 +270,8 @@ void jumping(void)
 
 #define ABANDONED 2000
 
-/* Requests without an end, until a handler leaves by siglongjmp(3), at any place: often in the
- * middle of recording, also inside LTTng. */
+/* Makes requests until a handler leaves by siglongjmp(3), at any instruction: often in the middle
+ * of recording, also inside LTTng. */
 static void abandon(int ours, int theirs)
 {
     char line[LINE + 1], answer[OUT];
@@ -303,7 +303,7 @@ void abandoning(void)
 
 static volatile int wakings;
 
-/* Calls of a handler if signals are only let in around a wait: PostgreSQL forks there. */
+/* Calls that a handler may make if signals are unblocked only around a wait. PostgreSQL forks there. */
 static void allocate_and_fork(int number)
 {
     static void *last;
@@ -345,7 +345,7 @@ void waking(void)
         status = select(listener + 1, &set, NULL, NULL, &soon);
         sigprocmask(SIG_BLOCK, &alarm, NULL);
         if (status > 0 || (status < 0 && errno != EINTR))
-            fail("nobody comes");
+            fail("select");
     }
     setitimer(ITIMER_REAL, &never, NULL);
     printf("has woken up\n");
@@ -386,14 +386,14 @@ static void *limit_threads(void *unused)
     while (readdir(folder))
         tasks++;
     closedir(folder);
-    if (tasks < 2 + LIMITERS + 1 + 2) /* "." and "..", ours, main's, LTTng's */
+    if (tasks < 2 + LIMITERS + 1 + 2) /* ".", "..", these threads, main's, LTTng's two */
         fail("LTTng's threads were not there before the limit on threads");
     pthread_barrier_wait(&limiters); /* all have counted */
     return unused;
 }
 
-/* A server that sets its limit of threads to the current number, as each thread of haproxy 3 does:
- * LTTng is loaded before the first does. */
+/* Each thread of a server sets RLIMIT_NPROC, as haproxy 3 does. LTTng must be loaded before the
+ * first thread does so. */
 void limiting(void)
 {
     pthread_t threads[LIMITERS];
