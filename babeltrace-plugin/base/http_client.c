@@ -199,18 +199,6 @@ static void remove_user(char *url)
         memmove(host, at + 1, strlen(at + 1) + 1);
 }
 
-static void make_printable(char *text)
-{
-    const bool is_text = utf8_is_valid(text_of(text));
-
-    for (char *c = text; *c; c++) {
-        const unsigned char byte = (unsigned char)*c;
-
-        if (byte < 0x20 || byte == 0x7f || (byte > 0x7f && !is_text))
-            *c = '?';
-    }
-}
-
 char *endpoint_shown(const char *endpoint)
 {
     char *shown = strdup(endpoint);
@@ -221,7 +209,12 @@ char *endpoint_shown(const char *endpoint)
         shown[strcspn(shown, "?#")] = '\0';
         remove_user(shown);
     }
-    make_printable(shown);
+    string_make_plain(shown);
+    if (!utf8_is_valid(text_of(shown))) {
+        for (char *c = shown; *c; c++)
+            if ((unsigned char)*c > 0x7f)
+                *c = '?';
+    }
     return shown;
 }
 

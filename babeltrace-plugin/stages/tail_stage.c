@@ -33,7 +33,7 @@
 struct tail_stage {
     struct stage stage;
     struct tail_options options;
-    char *path; /* of the rules; NULL: no rules */
+    char *path; /* of the rules */
     struct tail_rules *rules;
     uint64_t file; /* file_fingerprint() when the file was read */
     int64_t next_look_ms;
@@ -116,7 +116,7 @@ static void tail_pass_trace(struct tail_stage *tail, const struct trace_model *m
     for (uint32_t i = 0; i < model->count; i++) {
         struct span_copy *held = tail_copy_of(&model->spans[i]);
 
-        if (i == first && *why)
+        if (i == first)
             tail_pass_first(tail, &held->span, why);
         else
             stage_pass(&tail->stage, &held->span);
@@ -133,8 +133,6 @@ static const char *tail_reason(struct tail_stage *tail, const struct closed_trac
     };
     const char *why;
 
-    if (!tail->rules)
-        return "";
     if (!closed->is_linked)
         return "no memory to decide";
     why = tail_rules_fit(tail->rules, &trace, tail->statistics);
@@ -294,7 +292,7 @@ static bool tail_set_up(struct tail_stage *tail, struct error *error)
 {
     const struct tail_options *options = &tail->options;
 
-    if (options->rules && !tail_read_rules(tail, error))
+    if (!tail_read_rules(tail, error))
         return false;
     tail->names = names_new(TAIL_NAMES_MAX, TAIL_NAMES_BYTES);
     if (tail->names)

@@ -5,8 +5,6 @@
  * A trace is complete when no span of it has arrived for wait_ms of trace time. Without room, the
  * stage decides earlier. A later span follows the decision while the stage remembers the decision.
  *
- * Without rules the stage passes all spans.
- *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_STAGES_TAIL_STAGE_H
@@ -17,7 +15,7 @@
 #include "chain.h"
 
 struct tail_options {
-    const char *rules; /* a file, read again when it changes; NULL: none */
+    const char *rules; /* a file, read again when it changes */
     int64_t wait_ms;
     int64_t max_bytes;
     struct assembler *assembler;                      /* for tags */
