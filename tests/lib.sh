@@ -77,8 +77,8 @@ record_requests() {
     lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
 }
 
-# convert ENDPOINT FOLDER...: sends the spans of recorded traces.
-convert() {
+# send_recorded ENDPOINT FOLDER...: sends the spans of recorded traces.
+send_recorded() {
     start_collector "$@"
     wait_part collector 120 || {
         show_log collector

@@ -23,8 +23,8 @@ need_zipkin
 start_sessiond && start_stack store-1 slow-journal=20ms || exit 1
 record_requests sent 3 # the first request makes connections: no good picture
 record_requests uploaded 1
-convert "$ZIPKIN_URL/api/v2/spans" "$WORK/sent"
-convert "file:$WORK/uploaded.json" "$WORK/uploaded"
+send_recorded "$ZIPKIN_URL/api/v2/spans" "$WORK/sent"
+send_recorded "file:$WORK/uploaded.json" "$WORK/uploaded"
 wait_for 30 - "the traces in Zipkin" zipkin_holds "$(stack_spans 3)" || exit 1
 
 "$PYTHON" "$SRC/tests/e2e/browser.py" --zipkin "$ZIPKIN_URL" \

@@ -32,7 +32,7 @@ find_culprit() {
     local try
     for try in 1 2 3; do
         record_requests "$2-$try" $requests
-        convert "file:$WORK/$2-$try.json" "$WORK/$2-$try"
+        send_recorded "file:$WORK/$2-$try.json" "$WORK/$2-$try"
         has_culprit "$1" "$WORK/$2-$try.json" && mv "$WORK/$2-$try.json" "$WORK/$2.json" && return
     done
     fail "$fault in $daemon: the longest self time is not that of $1: $shown"

@@ -18,18 +18,18 @@ start_stack && run_client "$requests" || exit 1
 lttng destroy recorded >/dev/null || fail "lttng destroy"
 [ -z "$ctf2" ] || lttng destroy recorded-ctf-2 >/dev/null || fail "lttng destroy"
 
-convert "$ZIPKIN_URL/api/v2/spans" "$WORK/trace"
+send_recorded "$ZIPKIN_URL/api/v2/spans" "$WORK/trace"
 check_account "$(stack_spans $requests)"
 check_zipkin "$requests" || fail "what Zipkin has is not what the stack did"
 
-convert "file:$WORK/spans.json" "$WORK/trace"
+send_recorded "file:$WORK/spans.json" "$WORK/trace"
 check_account "$(stack_spans $requests)"
 check_traces "$WORK/spans.json" "$requests" || fail "what is in the file is not what the stack did"
 
 # Another session has other times, and equals the first in all other fields.
 if [ -n "$ctf2" ]; then
     grep -qa preamble "$ctf2"/ust/uid/*/*/metadata || fail "$ctf2 is not CTF 2"
-    convert "file:$WORK/spans-ctf-2.json" "$ctf2"
+    send_recorded "file:$WORK/spans-ctf-2.json" "$ctf2"
     check_account "$(stack_spans $requests)"
     check_traces "$WORK/spans-ctf-2.json" "$requests" || fail "what CTF 2 has is not what the stack did"
 else
@@ -37,7 +37,7 @@ else
 fi
 
 # Late spans of a server's half have the client's id. Zipkin adds them to that half, and they change no dependency.
-convert "$ZIPKIN_URL/api/v2/spans" "$BUILD/tests/plugin/traces/original-late"
+send_recorded "$ZIPKIN_URL/api/v2/spans" "$BUILD/tests/plugin/traces/original-late"
 late_is_there() {
     zipkin_get api/v2/trace/000000000000004d >"$WORK/late.json" 2>/dev/null &&
         grep -q committed "$WORK/late.json"

@@ -66,7 +66,7 @@ volume fill
 run_client 2 --snapshot || exit 1
 volume check
 lttng destroy copy >/dev/null || fail "lttng destroy"
-convert "file:$WORK/spans.json" "$WORK/trace"
+send_recorded "file:$WORK/spans.json" "$WORK/trace"
 
 # A snapshot, a write with a copy and a read are traced; requests without a trace are not.
 check_account $((4 + 26 + 8))

@@ -13,7 +13,7 @@ private_begin
 need_zipkin
 start_sessiond && start_stack || exit 1
 record_requests trace $requests
-convert "$ZIPKIN_URL/api/v2/spans" "$WORK/trace"
+send_recorded "$ZIPKIN_URL/api/v2/spans" "$WORK/trace"
 spans=$(stack_spans "$requests")
 wait_for 30 - "$spans spans in Zipkin" zipkin_holds "$spans" || exit 1
 

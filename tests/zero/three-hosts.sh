@@ -82,7 +82,7 @@ end_record() {
         host_lttng $host destroy "$1" >"$WORK/lttng.log" 2>&1 || fail "lttng destroy on host $host"
     done
     rm -f "$WORK/spans.json"
-    convert "file:$WORK/spans.json" "$WORK/1/trace" "$WORK/2/trace" "$WORK/3/trace"
+    send_recorded "file:$WORK/spans.json" "$WORK/1/trace" "$WORK/2/trace" "$WORK/3/trace"
 }
 
 # fio_with COUNT OPTION...: runs fio on host 1. Each job makes COUNT reads and writes.

@@ -344,7 +344,8 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
         return NULL;
     }
     if (is_resumed)
-        say(BK4076, "continues to read the rings from %s: spans recorded since then may be sent twice",
+        say(BK4076,
+            "continues to read the rings from %s: spans recorded since then may be sent twice",
             date_text(from_ns + all->offset_ns, 3).text);
     for (const struct held *held = first; held; held = held->next)
         send_all_add_memory(all, held);

@@ -303,7 +303,8 @@ void abandoning(void)
 
 static volatile int wakings;
 
-/* Calls that a handler may make if signals are unblocked only around a wait. PostgreSQL forks there. */
+/* Calls that a handler may make if signals are unblocked only around a wait. PostgreSQL forks
+ * there. */
 static void allocate_and_fork(int number)
 {
     static void *last;
