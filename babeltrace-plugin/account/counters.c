@@ -6,7 +6,8 @@
 
 #define COUNTS_OFFSET(member) offsetof(struct counts, member)
 
-/* Sections in order; in a sum, the total comes first. Each counter has one entry. */
+/* The entries are in the order of the sections. In a section that is a sum, the first entry is the
+ * total. */
 /* clang-format off */
 const struct counter counters[] = {
     {"events", METRIC_COUNTER, SECTION_EVENTS, "", COUNTS_OFFSET(input.events),
@@ -24,7 +25,7 @@ const struct counter counters[] = {
     {"events_no_room", METRIC_COUNTER, SECTION_EVENTS, "no room", COUNTS_OFFSET(core.events_no_room),
      "Events of spans that are too large, or lost because memory ran out."},
     {"events_duplicate", METRIC_COUNTER, SECTION_EVENTS, "duplicate", COUNTS_OFFSET(core.events_duplicate),
-     "Events of spans that were recorded in two forms, and sent in the other one."},
+     "Events of whole spans that were also streamed: the streamed form is sent."},
     {"events_late", METRIC_COUNTER, SECTION_EVENTS, "late", COUNTS_OFFSET(core.events_late),
      "Streaming events of spans that had already ended, or whose begin was not seen."},
     {"events_of_processes", METRIC_COUNTER, SECTION_EVENTS, "of processes", COUNTS_OFFSET(core.events_process),
@@ -89,7 +90,7 @@ const struct counter counters[] = {
     {"rule_dropped", METRIC_COUNTER, SECTION_RULES, "dropped from the stack", COUNTS_OFFSET(input.rules.dropped),
      "Begins on a thread's stack that had not ended when the span around them ended."},
     {"rule_begins_unmatched", METRIC_COUNTER, SECTION_RULES, "unmatched", COUNTS_OFFSET(input.rules.unmatched),
-     "Begins whose end did not arrive in time, or which made room for others."},
+     "Begins whose end did not arrive in time, or that were given up to make room for others."},
     {"rule_unusable", METRIC_COUNTER, SECTION_RULES, "unusable", COUNTS_OFFSET(input.rules.unusable),
      "Begins with an impossible duration, or for which memory ran out."},
     {"rule_open", METRIC_GAUGE, SECTION_RULES, "open", COUNTS_OFFSET(input.rules.open),
@@ -153,7 +154,7 @@ const struct counter counters[] = {
     {"traces_early", METRIC_COUNTER, SECTION_NOTES, "traces decided early", COUNTS_OFFSET(input.tail.traces_early),
      "Traces that tail sampling decided before they were complete, to make room."},
     {"spans_late", METRIC_COUNTER, SECTION_NOTES, "spans late", COUNTS_OFFSET(input.tail.spans_late),
-     "Spans that arrived after tail sampling had decided on their trace; they followed it."},
+     "Spans that arrived after the decision of tail sampling: each was kept or left out like its trace."},
     {"spans_unheld", METRIC_COUNTER, SECTION_NOTES, "spans not held", COUNTS_OFFSET(input.tail.spans_unheld),
      "Spans delivered at once because there was no memory to hold them for tail sampling."},
     {"traces_held", METRIC_GAUGE, SECTION_NOTES, NULL, COUNTS_OFFSET(input.tail.traces_held),
@@ -180,8 +181,8 @@ const struct counter counters[] = {
      "Memory taken by spans that rules have begun."},
     {"join_late", METRIC_COUNTER, SECTION_NOTES, "unjoined as the client came late", COUNTS_OFFSET(input.join.late),
      "Unjoined halves whose client's half arrived after they had been given up."},
-    {"join_early", METRIC_COUNTER, SECTION_NOTES, "traces not held for joining", COUNTS_OFFSET(input.join.early),
-     "Traces that were given up early, to make room."},
+    {"join_early", METRIC_COUNTER, SECTION_NOTES, "traces given out early", COUNTS_OFFSET(input.join.early),
+     "Traces that did not wait for their halves, to make room."},
     {"join_rootless", METRIC_COUNTER, SECTION_NOTES, "traces without the server's half",
      COUNTS_OFFSET(input.join.rootless),
      "Parts of traces to be joined whose server's half did not arrive."},
@@ -316,8 +317,9 @@ bool counts_add_up(const struct counts *counts)
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-/* Returns true for counters that are 0 in most runs, as without rules, joining or spool. */
-static bool counter_is_rare(const struct counter *counter, const struct counts *counts)
+/* Returns true for a rare counter that is 0, and for counters of rules, joins and the spool while
+ * these are not used. */
+static bool counter_is_hidden(const struct counter *counter, const struct counts *counts)
 {
     if (counter->kind & METRIC_RARE)
         return counter_value(counter, counts) == 0;
@@ -332,7 +334,7 @@ static bool counter_is_rare(const struct counter *counter, const struct counts *
 
 static bool is_shown(size_t i, const struct counts *counts, uint64_t value, enum line_style style)
 {
-    if (!counters[i].label || counter_is_rare(&counters[i], counts))
+    if (!counters[i].label || counter_is_hidden(&counters[i], counts))
         return false;
     return value || is_total(i) || (style == LINE_WHOLE && counters[i].section != SECTION_NOTES);
 }
@@ -389,14 +391,14 @@ static void print_time(struct printer *page, const char *name, int64_t time_ns, 
 void prometheus_print(struct printer *page, const struct counts *counts, const struct run_info *run)
 {
     print_metric_head(page, "blkin_sink_info", "gauge",
-                      "Version and endpoint of the sink; the value is always 1.");
+                      "Version and endpoint of the sink or the service; the value is always 1.");
     print_string(page, "blkin_sink_info{");
     print_label(page, "version", text_of(BLKIN_RELEASE));
     print_string(page, ",");
     print_label(page, "endpoint", text_of(run->endpoint));
     print_string(page, "} 1\n");
     print_time(page, "blkin_start_time_seconds", run->start_ns,
-               "When the sink started, since 1970.");
+               "When the sink or the service started, since 1970.");
     print_time(page, "blkin_events_time_seconds", run->events_ns,
                "When the counters of events were read, since 1970.");
     print_time(page, "blkin_trace_time_seconds", counts->input.trace_time_ns,

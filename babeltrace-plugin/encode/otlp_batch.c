@@ -1,6 +1,6 @@
 /*
- * Batches of encoded spans: frames them as a request, reads their units, makes the heads of groups,
- * and reads answers.
+ * Frames a run of units (encoder.h) as an OTLP request, reads ids from units, makes the head of
+ * each group, and reads the collector's answers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,7 @@ static bool otlp_begins_group(const char *unit)
     return *unit == OTLP_RESOURCE_SPANS;
 }
 
-/* Skips a length of one or two bytes. */
+/* Skips a field's length, of one or two bytes, and its content. */
 static char *otlp_skip(char *at)
 {
     const unsigned low = (unsigned char)at[0], high = (unsigned char)at[1];
@@ -25,11 +25,11 @@ static char *otlp_skip(char *at)
 }
 
 /* Returns the first ScopeSpans of a ResourceSpans, or the first span of a ScopeSpans. `at` is
- * behind the message's tag. Skips the resource or scope and the schema URL. */
+ * at the message's tag. Skips the resource or scope and the schema URL. */
 static char *otlp_first_in(char *at)
 {
     at += 1 + PB_PADDED;
-    while (*at != OTLP_SCOPE_SPANS) /* also the field number of spans */
+    while (*at != OTLP_SCOPE_SPANS) /* spans in a ScopeSpans have the same tag */
         at = otlp_skip(at + 1);
     return at;
 }
@@ -42,7 +42,8 @@ static char *otlp_scope_spans_of(char *unit)
 
 size_t otlp_head_length(const char *unit)
 {
-    char *const at = (char *)(uintptr_t)unit; /* const in effect: only read */
+    /* the cast drops const, but nothing writes through `at` */
+    char *const at = (char *)(uintptr_t)unit;
 
     return otlp_begins_group(unit) ? (size_t)(otlp_first_in(otlp_scope_spans_of(at)) - at) : 0;
 }
@@ -113,15 +114,15 @@ void otlp_describe(struct text unit, char *line, size_t size)
     snprintf(line, size, "trace %.32s, span %.16s", digits, digits + 32);
 }
 
-/* ---- the head of a group of spans: their resource, and this program as the scope ------------- */
+/* ---- the head of a group of spans: their resource and scope ---------------------------------- */
 
 #define RESOURCE_SPANS_RESOURCE PB_BYTES(1) /* of ResourceSpans */
 #define RESOURCE_ATTRIBUTE      PB_BYTES(1)
 #define SCOPE                   PB_BYTES(1) /* of ScopeSpans */
 #define VALUE_ARRAY             PB_BYTES(5)
 
-/* Writes an array of one text. */
-static char *otlp_write_addresses(char *begin, struct text address, bool *cut)
+/* Writes the attribute host.ip, an array of one text. */
+static char *otlp_write_host_ip(char *begin, struct text address, bool *cut)
 {
     char *const at = otlp_begin_single(begin, RESOURCE_ATTRIBUTE, text_of("host.ip"));
     char *end;
@@ -157,7 +158,7 @@ static char *otlp_write_resource(char *at, const struct resource *resource, bool
     at = otlp_write_resource_text(at, "service.version", resource->version, cut);
     at = otlp_write_resource_text(at, "host.name", resource->host, cut);
     if (resource->ip.length)
-        at = otlp_write_addresses(at, resource->ip, cut);
+        at = otlp_write_host_ip(at, resource->ip, cut);
     return pb_end(length, at);
 }
 
@@ -170,6 +171,7 @@ static char *otlp_write_foreign_head(char *at, const struct resource *resource)
     return text_copy(at + 1 + PB_PADDED, resource->scope);
 }
 
+/* Writes the head of own spans, whose scope is this program. */
 static char *otlp_write_own_head(char *at, const struct resource *resource, bool *cut)
 {
     static const char name[] = "blkin", version[] = BLKIN_RELEASE;
@@ -219,7 +221,8 @@ bool otlp_make_head(struct head *head, const struct resource *resource)
 
 /* ---- a collector's answer: a response, a refusal, or an answer of another protocol ----------- */
 
-/* Returns the text or message with this number; empty if there is none. */
+/* Returns the text or message with this number; empty if there is none. Sets *value, if not NULL,
+ * to the number in field 1. */
 static struct text otlp_field_of(struct text message, uint32_t number, uint64_t *value)
 {
     struct pb_reader reader = pb_reader_of(message);

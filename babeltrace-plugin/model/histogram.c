@@ -129,7 +129,7 @@ static void note_range(struct histogram *histogram, int64_t min, int64_t max)
         histogram->max = max;
 }
 
-void histogram_fetch(const struct histogram *histogram, int64_t value)
+void histogram_prefetch(const struct histogram *histogram, int64_t value)
 {
     const int slot = value > 0 ? histogram_slot(value) : 0;
     const uint64_t *buckets = histogram->octaves[slot / SUBBUCKETS];

@@ -391,12 +391,12 @@ static void measure_tree(struct trace_model *model)
         struct trace_node *node = &model->nodes[i];
 
         node->depth = 0;
-        node->remote = TRACE_NONE;
+        node->ancestor_with_kind = TRACE_NONE;
         if (node->parent != TRACE_NONE) {
             node->depth = model->nodes[node->parent].depth + 1;
-            node->remote = model->spans[node->parent].kind == SPAN_LOCAL
-                               ? model->nodes[node->parent].remote
-                               : node->parent;
+            node->ancestor_with_kind = model->spans[node->parent].kind == SPAN_LOCAL
+                                           ? model->nodes[node->parent].ancestor_with_kind
+                                           : node->parent;
         }
         node->self_ns = self_time(model, i);
         if (node->self_ns > longest) {

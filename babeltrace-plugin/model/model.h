@@ -1,13 +1,14 @@
 /*
- * A whole trace: the tree of its spans, self times, begin, missing parents. The command, the
- * workers and tail sampling use this one model of a trace.
+ * A whole trace: the tree of its spans, self times, begin, missing parents. Commands such as
+ * `blkin show`, the workers, and tail sampling use this one model of a trace.
  *
- * The model allocates memory only when a trace is larger than all before.
+ * The model keeps its memory between traces; linking more than 16 spans that are out of order also
+ * takes a temporary array.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_ANALYSIS_MODEL_H
-#define BLKIN_ANALYSIS_MODEL_H
+#ifndef BLKIN_MODEL_MODEL_H
+#define BLKIN_MODEL_MODEL_H
 
 #include "babeltrace-plugin/base/text.h"
 #include "babeltrace-plugin/spans/span.h"
@@ -70,24 +71,29 @@ struct trace_span trace_span_of(const struct span *span, struct names *names);
 
 /* The tree node of the span with the same index. */
 struct trace_node {
-    uint32_t parent; /* index, or TRACE_NONE at the top; same for the next three members */
+    uint32_t parent; /* an index; TRACE_NONE: there is none; likewise in the next three members */
     uint32_t first_child;
-    uint32_t next;   /* sibling, by time */
-    uint32_t remote; /* the nearest ancestor with a kind; spans between are in one process */
+    uint32_t next; /* sibling, by time */
+    /* The nearest ancestor with a kind. Spans between are in one process. */
+    uint32_t ancestor_with_kind;
     uint32_t depth;
-    bool is_orphan; /* the parent is not in the trace, or the span was its own ancestor */
+    /* The parent is not in the trace (never for a shared span), or a cycle of parents was cut here.
+     */
+    bool is_orphan;
     /* The duration without the times in which a child runs. For a client's span with a server's
      * child this is the time in the network and in the server's queues. */
     int64_t self_ns;
 };
 
+/* A struct of zeros is an empty model, and needs no other initialization. */
 struct trace_model {
     struct trace_span *spans; /* trace_model_link() sorts spans by start with a stable sort; spans
                                  without a start are last */
     struct trace_node *nodes;
     uint32_t count;
     uint32_t first_top; /* TRACE_NONE: no spans */
-    uint32_t roots;     /* spans without a parent */
+    uint32_t roots; /* spans without a parent id, and shared spans whose client's half and parent
+                       are missing */
     uint32_t orphans;
     uint32_t errors;
     int64_t start_ns; /* of the first span that has a time; 0: none has */
@@ -101,7 +107,6 @@ struct trace_model {
     uint64_t seed;
 };
 
-/* Zeros are an empty model. */
 void trace_model_destroy(struct trace_model *model);
 
 /* Empties the model, and keeps its memory for later traces. */

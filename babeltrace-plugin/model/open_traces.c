@@ -13,7 +13,7 @@ struct open_trace {
     struct cds_list_head by_age;
     uint64_t id_high;
     uint64_t id;
-    int64_t last; /* time of the last span */
+    int64_t last; /* the latest time when its last span was added */
     size_t bytes;
     struct trace_span *spans;
     uint32_t count;
@@ -84,7 +84,7 @@ static bool link_trace(struct trace_model *model, const struct open_trace *trace
     return trace_model_link(model);
 }
 
-/* Removes the trace before the call of close(), which may add spans again. */
+/* Removes the trace first, because the callback close() may call open_traces_add(). */
 static void close_trace(struct open_traces *traces, struct open_trace *trace, bool is_early)
 {
     const struct open_traces_options *options = &traces->options;
@@ -115,7 +115,8 @@ static void close_trace(struct open_traces *traces, struct open_trace *trace, bo
 /* Returns the longest quiet trace. The list is not empty. */
 static struct open_trace *open_traces_first(const struct open_traces *traces)
 {
-    /* a freed trace has left the list */
+    /* for the static analyzer: close_trace() removes a trace from the list before it frees the
+     * trace */
     return cds_list_entry(traces->by_age.next, struct open_trace, by_age);
 }
 

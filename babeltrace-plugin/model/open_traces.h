@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_ANALYSIS_OPEN_TRACES_H
-#define BLKIN_ANALYSIS_OPEN_TRACES_H
+#ifndef BLKIN_MODEL_OPEN_TRACES_H
+#define BLKIN_MODEL_OPEN_TRACES_H
 
 #include "model.h"
 

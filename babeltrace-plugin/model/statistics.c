@@ -251,7 +251,7 @@ static int known_calls(const struct trace_model *trace, uint32_t i, struct trace
     const struct trace_span *span = &trace->spans[i];
     const struct trace_node *node = &trace->nodes[i];
     const struct trace_span *above =
-        node->remote == TRACE_NONE ? NULL : &trace->spans[node->remote];
+        node->ancestor_with_kind == TRACE_NONE ? NULL : &trace->spans[node->ancestor_with_kind];
     /* the caller may see an error that the server does not see */
     const bool is_error =
         span->is_error || (above && above->is_error && above->kind == SPAN_CLIENT &&
@@ -348,8 +348,8 @@ bool statistics_add_trace(struct statistics *statistics, const struct trace_mode
             rows[i] = statistics_add(statistics, STATISTICS_ROWS, span->service, span->name);
             if (!rows[i])
                 return false;
-            histogram_fetch(&rows[i]->duration, span->duration_ns);
-            histogram_fetch(&rows[i]->self, linked->nodes[first + i].self_ns);
+            histogram_prefetch(&rows[i]->duration, span->duration_ns);
+            histogram_prefetch(&rows[i]->self, linked->nodes[first + i].self_ns);
         }
         for (uint32_t i = 0; i < count; i++) {
             if (!statistics_count(rows[i], &linked->spans[first + i]) ||

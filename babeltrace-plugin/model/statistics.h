@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_ANALYSIS_STATISTICS_H
-#define BLKIN_ANALYSIS_STATISTICS_H
+#ifndef BLKIN_MODEL_STATISTICS_H
+#define BLKIN_MODEL_STATISTICS_H
 
 #include "histogram.h"
 #include "model.h"

@@ -20,8 +20,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_ANALYSIS_TAIL_H
-#define BLKIN_ANALYSIS_TAIL_H
+#ifndef BLKIN_MODEL_TAIL_H
+#define BLKIN_MODEL_TAIL_H
 
 #include "babeltrace-plugin/base/error.h"
 #include "statistics.h"

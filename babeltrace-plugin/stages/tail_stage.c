@@ -1,6 +1,6 @@
 /*
- * The stage that holds whole traces. No decision depends on seeds or addresses: the same trace read
- * again is sampled alike.
+ * The stage that holds whole traces. No decision depends on seeds or addresses: the same recording,
+ * read again, gives the same decisions.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,14 +17,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#ifndef TAIL_NAMES_MAX /* fuzzers set fewer, here and below */
-#define TAIL_NAMES_MAX 65536
-#endif
+#define TAIL_NAMES_MAX   65536
 #define TAIL_NAMES_BYTES ((size_t)16 << 20)
-#define TAIL_SPANS_MAX   10000 /* the stage decides a trace with more spans at once */
-#ifndef DECIDED_SLOTS
-#define DECIDED_SLOTS (1U << 17)
-#endif
+#define TAIL_SPANS_MAX   10000 /* a trace with so many spans is decided immediately */
+#define DECIDED_SLOTS    (1U << 17)
 /* The interval at which the usual durations are computed again. */
 #define PERIOD_NS      INT64_C(1000000000)
 #define FILE_LOOK_MS   1000 /* how often the stage looks for a change of the rules */
@@ -35,7 +31,7 @@ struct tail_stage {
     struct tail_options options;
     char *path; /* of the rules */
     struct tail_rules *rules;
-    uint64_t file; /* file_fingerprint() when the file was read */
+    uint64_t fingerprint; /* file_fingerprint() when the file was read */
     int64_t next_look_ms;
     struct names *names;
     struct statistics *statistics;
@@ -63,7 +59,7 @@ static enum decision tail_decision_of(const struct tail_stage *tail, uint64_t ha
     return found & 1 ? KEPT : SAMPLED_OUT;
 }
 
-/* A glob needs a string, so a longer value is cut. */
+/* fnmatch(3) needs a C string: the value is copied, and cut to TAIL_VALUE_MAX - 1 bytes. */
 static bool tail_value_fits(const struct span_entry *entry, const char *glob)
 {
     const struct text value = span_entry_value(entry);
@@ -178,7 +174,7 @@ static bool tail_hold(struct tail_stage *tail, const struct span *span)
     return false;
 }
 
-static void tail_close_complete(struct tail_stage *tail)
+static void tail_advance(struct tail_stage *tail)
 {
     const int64_t now_ns = stage_now(&tail->stage);
 
@@ -201,7 +197,7 @@ static void tail_stage_take(struct stage *stage, struct span *span)
     const uint64_t hash = tail_hash_of(span->trace_id_high, span->trace_id);
     enum decision decision;
 
-    tail_close_complete(tail);
+    tail_advance(tail);
     decision = tail_decision_of(tail, hash);
     if (decision == UNDECIDED && tail_hold(tail, span))
         return;
@@ -242,18 +238,18 @@ static void tail_read_again(struct tail_stage *tail)
     tail->options.warn(tail->options.context, message.text);
 }
 
-/* A missing file may be about to be replaced. */
-static void tail_look_after_file(struct tail_stage *tail)
+/* A missing file is ignored, because it may be about to be replaced. */
+static void tail_check_file(struct tail_stage *tail)
 {
-    uint64_t file;
+    uint64_t fingerprint;
 
     if (clock_ms() < tail->next_look_ms)
         return;
     tail->next_look_ms = clock_ms() + FILE_LOOK_MS;
-    file = file_fingerprint(tail->path);
-    if (!file || file == tail->file)
+    fingerprint = file_fingerprint(tail->path);
+    if (!fingerprint || fingerprint == tail->fingerprint)
         return;
-    tail->file = file;
+    tail->fingerprint = fingerprint;
     tail_read_again(tail);
 }
 
@@ -261,8 +257,8 @@ static void tail_stage_advance(struct stage *stage)
 {
     struct tail_stage *tail = tail_of(stage);
 
-    tail_close_complete(tail);
-    tail_look_after_file(tail);
+    tail_advance(tail);
+    tail_check_file(tail);
 }
 
 /* ---- set-up */
@@ -283,7 +279,7 @@ static bool tail_read_rules(struct tail_stage *tail, struct error *error)
     tail->path = strdup(tail->options.rules);
     if (!tail->path)
         return error_set(error, "out of memory");
-    tail->file = file_fingerprint(tail->path);
+    tail->fingerprint = file_fingerprint(tail->path);
     tail->rules = tail_rules_read(tail->path, error);
     return tail->rules != NULL;
 }

@@ -2,8 +2,9 @@
  * Tail sampling as a stage: holds spans until their trace is complete, then passes on or leaves out
  * the whole trace according to the rules (model/tail.h).
  *
- * A trace is complete when no span of it has arrived for wait_ms of trace time. Without room, the
- * stage decides earlier. A later span follows the decision while the stage remembers the decision.
+ * A trace is complete when no span of it has arrived for wait_ms of trace time. If held spans
+ * exceed max_bytes, or a trace has 10000 spans, the stage decides earlier. A later span follows the
+ * decision while the stage remembers the decision.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +19,7 @@ struct tail_options {
     const char *rules; /* a file, read again when it changes */
     int64_t wait_ms;
     int64_t max_bytes;
-    struct assembler *assembler;                      /* for tags */
+    struct assembler *assembler; /* adds the tag blkin.sampled to a kept trace */
     void (*warn)(void *context, const char *message); /* reports a change of the file */
     void *context;
 };

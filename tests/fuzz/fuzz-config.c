@@ -118,11 +118,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config_file_parse(file.bytes, length, &lines);
     stderr = terminal;
     fence_lift(&file, length);
-    REQUIRE(config_fill_in(&config));
+    REQUIRE(config_set_defaults(&config));
     require_in_range(&config);
     require_taken_by_the_sink(&config);
     for (int key = 0; key < KEYS_MAX; key++)
-        config_clear(&config.settings[key]);
+        setting_clear(&config.settings[key]);
     return 0;
 }
 

@@ -188,9 +188,9 @@ static void check_tree(const struct trace_model *model)
         REQUIRE(!is_seen[i] && (!above || is_seen[node->parent]));
         is_seen[i] = true;
         REQUIRE(node->depth == (above ? above->depth + 1 : 0));
-        REQUIRE(node->remote == (!above || model->spans[node->parent].kind != SPAN_LOCAL
-                                     ? node->parent
-                                     : above->remote));
+        REQUIRE(node->ancestor_with_kind == (!above || model->spans[node->parent].kind != SPAN_LOCAL
+                                                 ? node->parent
+                                                 : above->ancestor_with_kind));
         REQUIRE(node->self_ns == self_of(model, i));
         REQUIRE(!above || node->next == TRACE_NONE || node->next > i);
         if (!above && before != TRACE_NONE)

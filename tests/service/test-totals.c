@@ -172,7 +172,7 @@ TEST(test_damaged)
 TEST(test_page)
 {
     const struct counts counts = {.input = {.events = 7, .trace_time_ns = 5000000000}};
-    char *page = metrics_page(&counts, NULL, strdup("own 1\n"));
+    char *page = metrics_page_text(&counts, NULL, strdup("own 1\n"));
 
     CHECK(page && strstr(page, "\nblkin_events_total 7\n") && strstr(page, "\nown 1\n"));
     CHECK(page && strstr(page, "\nblkin_trace_time_seconds 0.000\n"));

@@ -133,7 +133,7 @@ bool agent_open(struct agent *agent, struct error *error)
     askers_begin(&agent->askers);
     agent_path(agent, "agent.json", agent->totals_file);
     agent_path(agent, "agent.fetched", agent->collected_file);
-    if (!folder_own(config_text(agent->config, "state-dir"), error))
+    if (!folder_make_private(config_text(agent->config, "state-dir"), error))
         return false;
     agent_take_over(agent, "record.json", agent->totals_file);
     agent_take_over(agent, "record.fetched", agent->collected_file);

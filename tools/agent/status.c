@@ -86,5 +86,6 @@ char *agent_status_page(const struct agent_parts *parts)
     struct printer printer = {.has_failed = false};
 
     agent_print_own(&printer, parts);
-    return metrics_page(&counts, config_text(parts->agent.config, "endpoint"), print_end(&printer));
+    return metrics_page_text(&counts, config_text(parts->agent.config, "endpoint"),
+                             print_end(&printer));
 }

@@ -27,7 +27,8 @@ void path_set(char path[PATH_ROOM], const char *format, ...)
     va_end(values);
 }
 
-/* The latest change that tree_changed() has found: nftw(3) has no context. */
+/* The latest change that tree_changed_at() has found: a variable, because nftw(3) passes no context
+ * to its callback. */
 static _Thread_local time_t latest_change;
 
 static int note_change(const char *path, const struct stat *status, int type, struct FTW *where)
@@ -40,7 +41,7 @@ static int note_change(const char *path, const struct stat *status, int type, st
     return 0;
 }
 
-time_t tree_changed(const char *path)
+time_t tree_changed_at(const char *path)
 {
     latest_change = 0;
     (void)nftw(path, note_change, TREE_FDS, FTW_PHYS);
@@ -104,7 +105,8 @@ static bool folder_make(const char *path)
     return mkdir(part, 0700) == 0 || errno == EEXIST;
 }
 
-/* Sets `parent` to the path of the parent folder. Returns false for a path without one. */
+/* Sets `parent` to the path of the parent folder. Returns false for a path without
+ * one, or whose parent is "/". */
 static bool folder_cut_name(const char *path, char parent[PATH_ROOM])
 {
     char *slash;
@@ -131,7 +133,7 @@ bool folder_make_runtime(const char *path, bool *is_new)
     return *is_new || errno == EEXIST;
 }
 
-bool folder_own(const char *path, struct error *error)
+bool folder_make_private(const char *path, struct error *error)
 {
     struct stat status;
 

@@ -19,7 +19,7 @@ __attribute__((format(printf, 2, 3))) void path_set(char path[PATH_ROOM], const 
 
 /* Returns the time of the last change of the path, or of a file or folder inside; 0: there is none.
  */
-time_t tree_changed(const char *path);
+time_t tree_changed_at(const char *path);
 
 /* Removes a file, or a folder with all that is in it. */
 void tree_remove(const char *path);
@@ -29,13 +29,13 @@ void tree_remove(const char *path);
 bool file_write(const char *path, const char *text, size_t length, bool syncs, struct error *error);
 void file_sync(const char *path, struct error *error);
 
-/* Makes the folder of a service's sockets, and its parents. A new parent is readable for every
- * user, because programs read their rules there. Returns false with errno set. */
+/* Makes the folder of a service's sockets, and its parents. A new direct parent is readable for
+ * every user, because programs read their rules there. Returns false with errno set. */
 bool folder_make_runtime(const char *path, bool *is_new);
 
 /* Makes the folder if it is missing. Returns false with error set unless the folder belongs to this
  * user, and only this user can write there. */
-bool folder_own(const char *path, struct error *error);
+bool folder_make_private(const char *path, struct error *error);
 
 /*
  * For a service that root starts by hand: switches to the owner of an existing state folder, so

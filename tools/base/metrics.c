@@ -85,7 +85,7 @@ void metrics_close(struct metrics *metrics)
     free(metrics);
 }
 
-char *metrics_page(const struct counts *counts, const char *endpoint, char *own)
+char *metrics_page_text(const struct counts *counts, const char *endpoint, char *own)
 {
     static int64_t start_ns;
     struct counts shown = *counts;

@@ -1,5 +1,6 @@
 /*
- * Serves a service's metrics page for Prometheus from the service's loop.
+ * Serves HTTP from a service's loop: the metrics page for Prometheus, further pages, and other
+ * servers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,15 +26,15 @@ const char *metrics_url(const struct metrics *metrics);
 
 /* Returns the page of sinks that read no live session, followed by `own`, the service's own text,
  * which the function frees. NULL: out of memory. */
-char *metrics_page(const struct counts *counts, const char *endpoint, char *own);
+char *metrics_page_text(const struct counts *counts, const char *endpoint, char *own);
 
 /* NULL is allowed. */
 void metrics_close(struct metrics *metrics);
 
 /* ---- any HTTP server in a loop --------------------------------------------------------------- */
 
-/* An HTTP server by libmicrohttpd in a service's loop, without threads. The server has an epoll
- * set, which is one descriptor of the loop. */
+/* A libmicrohttpd server that a service's loop runs, without threads. The server has an epoll set,
+ * which is one descriptor of the loop. */
 struct http {
     struct loop *loop;
     struct MHD_Daemon *daemon;

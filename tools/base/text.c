@@ -28,7 +28,7 @@ struct text_glyph {
 
 static bool is_utf8_off;
 
-bool utf8(void)
+bool has_utf8(void)
 {
     return !is_utf8_off && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
@@ -49,7 +49,7 @@ static const char *next_glyph(const char *text, struct text_glyph *glyph)
 {
     uint32_t code;
     const size_t length = utf8_decode(text, &code);
-    const int width = length && (code < 0x80 || utf8()) ? wcwidth((wchar_t)code) : -1;
+    const int width = length && (code < 0x80 || has_utf8()) ? wcwidth((wchar_t)code) : -1;
 
     if (width >= 0 && !text_changes_direction(code)) {
         memcpy(glyph->text, text, length);
@@ -74,7 +74,7 @@ size_t columns(const char *text)
     return taken;
 }
 
-size_t put(const char *text, size_t room)
+size_t put_text(const char *text, size_t room)
 {
     const bool whole = columns(text) <= room;
     const size_t limit = whole || room == 0 ? room : room - 1;
@@ -89,7 +89,7 @@ size_t put(const char *text, size_t room)
         taken += glyph.columns;
     }
     if (!whole && room) {
-        fputs(utf8() ? "…" : "~", stdout);
+        fputs(has_utf8() ? "…" : "~", stdout);
         taken++;
     }
     return taken;
@@ -199,7 +199,7 @@ static void put_name(const char *name, int indent)
             *c = ' ';
     }
     put_spaces((size_t)indent);
-    put(shown, sizeof(shown));
+    put_text(shown, sizeof(shown));
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -246,7 +246,7 @@ static size_t columns_of(const json_t *rows, struct column list[COLUMNS_MAX])
 
 static void put_cell(const char *text, const struct column *column, bool is_last)
 {
-    const size_t taken = put(text, 2000);
+    const size_t taken = put_text(text, 2000);
 
     if (!is_last)
         put_spaces(column->width > taken ? column->width - taken + 2 : 2);
@@ -314,7 +314,7 @@ static void show_list(const char *name, const json_t *values, int indent)
             fputs(", ", stdout);
         text[0] = '\0';
         (void)value_text(value, text, sizeof(text));
-        put(text, sizeof(text));
+        put_text(text, sizeof(text));
     }
     putchar('\n');
 }
@@ -335,7 +335,7 @@ static void show_member(const char *name, const json_t *value, int indent)
         show_list(name, value, indent);
     } else if (value_text(value, text, sizeof(text))) {
         put_padded_name(name, indent);
-        put(text, sizeof(text));
+        put_text(text, sizeof(text));
         putchar('\n');
     }
 }

@@ -18,7 +18,8 @@
 #define DEFAULT_FILE "/etc/blkin/blkin.conf"
 #define FLAGS_MAX    16
 
-/* Prints one line on the standard error, with control characters escaped. */
+/* Counts an error and stores the first one. Prints it on the standard error unless request->error
+ * is set. Control characters and invalid UTF-8 become '?'. */
 __attribute__((format(printf, 2, 3))) static void report(struct config *config, const char *format,
                                                          ...)
 {
@@ -42,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static void report(struct config *config, 
 
 /* ---- one value ------------------------------------------------------------------------------- */
 
-static void config_clear(struct setting *setting)
+static void setting_clear(struct setting *setting)
 {
     free(setting->text);
     free(setting->origin);
@@ -50,7 +51,8 @@ static void config_clear(struct setting *setting)
     *setting = (struct setting){.has_value = false};
 }
 
-/* Checks the value. apply: also sets the key; false for a value of another command. */
+/* Checks a value. Sets the key if `apply` is true; the caller passes false for a value of another
+ * command's section. */
 static void config_set(struct config *config, int key, const char *text, const char *origin,
                        bool apply)
 {
@@ -68,7 +70,7 @@ static void config_set(struct config *config, int key, const char *text, const c
     }
     if (!apply)
         return;
-    config_clear(setting);
+    setting_clear(setting);
     if (!has_value)
         return;
     *setting = (struct setting){.has_value = true,
@@ -81,7 +83,7 @@ static void config_set(struct config *config, int key, const char *text, const c
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void config_unknown(struct config *config, const char *origin, const char *what,
+static void report_unknown(struct config *config, const char *origin, const char *what,
                            const char *name, const char *like)
 {
     if (key_is_internal(name))
@@ -106,7 +108,7 @@ static bool config_check_section(struct config *config, const char *origin, unsi
     const int only = key_only_section(key);
 
     if (section < 0) {
-        config_unknown(config, origin, "section", section_name, key_section_like(section_name));
+        report_unknown(config, origin, "section", section_name, key_section_like(section_name));
         return false;
     }
     if (section && only && only != section) {
@@ -133,7 +135,7 @@ static void config_take_entry(void *context, unsigned line, const char *section,
 
     (void)snprintf(origin, sizeof(origin), "%s:%u", config->path, line);
     if (key < 0)
-        config_unknown(config, origin, "key", name, key_like(name));
+        report_unknown(config, origin, "key", name, key_like(name));
     else if (config_check_section(config, origin, line, section, key))
         config_set(config, key, value, origin,
                    *section == '\0' || key_find_section(section) == config->section);
@@ -171,11 +173,12 @@ static void read_file(struct config *config)
         fprintf(stderr, "%s: %s: it is left out\n", config->argv[0], error.text);
     else if (!is_named && errno == EACCES)
         report(config,
-               "%s: allow user %u to read it, or name another one with --config or BLKIN_CONFIG",
+               "%s: allow user %u to read the file, or name another file with --config or "
+               "BLKIN_CONFIG",
                error.text, (unsigned)geteuid());
     else if (is_named || (errno != ENOENT && errno != ENOTDIR))
         report(config, "%s%s", error.text,
-               is_named ? "" : ": name another one with --config or BLKIN_CONFIG");
+               is_named ? "" : ": name another file with --config or BLKIN_CONFIG");
     free(bytes);
 }
 
@@ -191,11 +194,10 @@ static void config_take_topic_entry(void *context, unsigned line, const char *se
     if (key < 0 || (key_is_shared(key) && (found <= 0 || found == config->section)))
         config_take_entry(config, line, section, name, value);
     else
-        report(
-            config,
-            "%s:%u: \"%s\": expected a key of [%s] that a reload changes, and that is no path, no "
-            "address and no secret: this key is for the file of each host",
-            config->path, line, name, key_section(config->section));
+        report(config,
+               "%s:%u: \"%s\": expected a key of [%s] that a reload changes, and that is no path, "
+               "address or secret: other keys belong in each host's file",
+               config->path, line, name, key_section(config->section));
 }
 
 /* ---- environment and flags ------------------------------------------------------------------- */
@@ -252,7 +254,7 @@ static void list_options(const struct config *config, struct option *options)
     *options = (struct option){NULL, 0, NULL, 0};
 }
 
-static void wrong_option(struct config *config, int option, char *argument)
+static void report_wrong_option(struct config *config, int option, char *argument)
 {
     char name[64];
 
@@ -295,7 +297,7 @@ static bool read_command_line(struct config *config)
         else if (option >= FIRST_KEY && option < FIRST_KEY + KEYS_MAX)
             config->flags[option - FIRST_KEY] = optarg;
         else
-            wrong_option(config, option, config->argv[optind - 1]);
+            report_wrong_option(config, option, config->argv[optind - 1]);
     }
     config->first_operand = optind;
     return true;
@@ -314,8 +316,9 @@ static bool keeps_started_value(const struct config *config, int key)
            (key_when(key) == KEY_IN_SESSION && strcmp(key_section(config->section), "live") == 0);
 }
 
-/* Returns the fingerprint of the file that a key *-file names; 0: another key, or no file. */
-static uint64_t file_stamp(const struct config *config, int key)
+/* Returns the fingerprint of the file that a key *-file names. 0: another key, a key of the sink,
+ * or no file. */
+static uint64_t key_file_fingerprint(const struct config *config, int key)
 {
     const char *const name = key_rule(key)->name, *const end = strrchr(name, '-');
     const char *path = NULL;
@@ -327,7 +330,7 @@ static uint64_t file_stamp(const struct config *config, int key)
 
 static bool is_same_setting(const struct setting *one, const struct setting *other)
 {
-    if (one->stamp != other->stamp || !one->origin != !other->origin)
+    if (one->fingerprint != other->fingerprint || !one->origin != !other->origin)
         return false;
     return !one->origin ||
            (one->integer == other->integer && (!one->text || strcmp(one->text, other->text) == 0));
@@ -344,11 +347,11 @@ static void restore_started_values(struct config *config)
 
         if (!keeps_started_value(config, key))
             continue;
-        setting->stamp = file_stamp(config, key);
+        setting->fingerprint = key_file_fingerprint(config, key);
         if (!is_same_setting(setting, old))
             waiting = setting->has_value ? config_shown(config, key_rule(key)->name)
                                          : strdup("the default");
-        config_clear(setting);
+        setting_clear(setting);
         *setting = *old;
         setting->text = old->text ? strdup(old->text) : NULL;
         setting->origin = old->origin ? strdup(old->origin) : NULL;
@@ -359,7 +362,8 @@ static void restore_started_values(struct config *config)
 
 /* ---- the whole configuration ----------------------------------------------------------------- */
 
-/* started: the configuration in force, topic: its text, as in config_read_again(); NULL: none. */
+/* started: the configuration in force. topic: the text of CONFIG_TOPIC. Both: NULL if there is
+ * none; see config_read_again(). */
 static struct config *config_load(const struct config_request *request,
                                   const struct config *started, const char *topic, int argc,
                                   char *argv[], struct error *error, int *status)
@@ -369,7 +373,8 @@ static struct config *config_load(const struct config_request *request,
     *status = 2;
     if (!config) {
         error_set(error, "out of memory");
-        fprintf(stderr, "%s: out of memory\n", argv[0]);
+        if (!request->error)
+            fprintf(stderr, "%s: out of memory\n", argv[0]);
         return NULL;
     }
     config->request = request;
@@ -397,10 +402,10 @@ static struct config *config_load(const struct config_request *request,
     read_environment(config);
     apply_flags(config);
     restore_started_values(config);
-    if (!config_fill_in(config))
+    if (!config_set_defaults(config))
         report(config, "out of memory");
     for (int key = 0; !started && !config->errors && key_rule(key); key++)
-        config->settings[key].stamp = file_stamp(config, key);
+        config->settings[key].fingerprint = key_file_fingerprint(config, key);
     if (config->errors) {
         *error = config->first_error;
         config_free(config);
@@ -443,7 +448,7 @@ void config_free(struct config *config)
     if (!config)
         return;
     for (int key = 0; key < KEYS_MAX; key++)
-        config_clear(&config->settings[key]);
+        setting_clear(&config->settings[key]);
     free(config);
 }
 

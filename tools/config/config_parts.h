@@ -1,4 +1,4 @@
-/* Shared by the files of the configuration.
+/* Declarations that the sources config*.c and file.c share.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,12 +9,12 @@
 #include "keys.h"
 
 struct setting {
-    bool has_value;  /* false: not given, and without a default */
-    int64_t integer; /* the value of an integer, or of a boolean (0 or 1) */
-    char *text;      /* the value of other types */
-    char *origin;    /* NULL: the default */
-    uint64_t stamp;  /* for a key *-file: marks the content of the named file */
-    char *waiting;   /* a new value that needs a restart; NULL: none */
+    bool has_value;       /* false: not given, and without a default */
+    int64_t integer;      /* the value of an integer, or of a boolean (0 or 1) */
+    char *text;           /* the value of other types */
+    char *origin;         /* NULL: the default */
+    uint64_t fingerprint; /* for a key *-file: the fingerprint of the file that the key names */
+    char *waiting;        /* a new value that needs a restart; NULL: none */
 };
 
 struct config {
@@ -44,13 +44,13 @@ struct config_lines {
     void *context;
 };
 
-/* Calls the functions for each line in order. */
+/* Calls entry() for each setting and bad() for each malformed line, in order. */
 void config_file_parse(const char *bytes, size_t size, const struct config_lines *lines);
 
 /* Returns the bytes of a file, which the caller frees; NULL with error and errno set. */
 char *config_file_read(const char *path, size_t *size, struct error *error);
 
 /* Sets the defaults (config_values.c). Returns false when out of memory. */
-bool config_fill_in(struct config *config);
+bool config_set_defaults(struct config *config);
 
 #endif

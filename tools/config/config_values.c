@@ -182,7 +182,7 @@ static bool set_default(const struct config *config, int key, struct setting *se
     return setting->has_value || (key_belongs_to_sink(key) && !rule->default_text);
 }
 
-bool config_fill_in(struct config *config)
+bool config_set_defaults(struct config *config)
 {
     /* the default of runtime-dir may be a folder in state-dir */
     const int state_dir = key_find("state-dir");

@@ -267,7 +267,7 @@ static void preload_explain(const struct process *process)
             "process %d (%s) was not started by `blkin run`: only spans that its own code makes "
             "are recorded" MEND "start it with blkin run; for a unit of systemd: blkin run --print",
             PROCESS_NAMED(process));
-    else if (!program_takes(path, PRELOAD_DIR PRELOAD_MAPPED, &error))
+    else if (!program_can_preload(path, PRELOAD_DIR PRELOAD_MAPPED, &error))
         saw(LEVEL_BAD, "program.preloaded", "process %d (%s): %s", PROCESS_NAMED(process),
             error.text);
     else if (is_secure(process))

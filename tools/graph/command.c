@@ -74,7 +74,7 @@ static void put_figures(const struct drawing *drawing, uint64_t count, uint64_t 
 
 static void put_titles(const struct drawing *drawing, const char *label, const char *last)
 {
-    put_spaces(drawing->label - put(label, drawing->label));
+    put_spaces(drawing->label - put_text(label, drawing->label));
     printf("%*s%*s%*s%*s%*s\n", CELL, "rate/s", CELL, "errors", CELL, "p50", CELL, "p99", CELL,
            last);
 }
@@ -84,7 +84,7 @@ static void put_titles(const struct drawing *drawing, const char *label, const c
 /* Does not indent levels beyond the limit. Returns the columns taken. */
 static size_t put_branches(const struct drawing *drawing, size_t level)
 {
-    const bool fancy = utf8();
+    const bool fancy = has_utf8();
     const size_t shown = level < drawing->levels ? level : drawing->levels;
 
     for (size_t i = 1; i < shown; i++) {
@@ -105,7 +105,7 @@ static void tree_put_service(const struct drawing *drawing, size_t service, size
     const size_t room = drawing->label > taken ? drawing->label - taken : 0;
     const size_t mark = is_again ? 2 : 0;
     const size_t name =
-        put(drawing->landscape->services[service].name, room > mark ? room - mark : room);
+        put_text(drawing->landscape->services[service].name, room > mark ? room - mark : room);
 
     if (is_again)
         fputs(" *", stdout);
@@ -174,7 +174,7 @@ static void put_services(const struct drawing *drawing)
     for (size_t i = 0; i < landscape->services_count; i++) {
         const struct landscape_service *service = &landscape->services[i];
 
-        put_spaces(drawing->label - put(service->name, drawing->label));
+        put_spaces(drawing->label - put_text(service->name, drawing->label));
         put_figures(drawing, service->spans, service->errors, &service->duration);
         put_cell(figure_share(service->self_ns, landscape->self_ns));
         putchar('\n');

@@ -166,7 +166,7 @@ static json_t *problems_of(const struct keep_question *question, const json_t *a
 
 static void put_left(const char *text, size_t width)
 {
-    const size_t taken = put(text, width);
+    const size_t taken = put_text(text, width);
 
     put_spaces(width - taken + 2);
 }
@@ -185,7 +185,7 @@ static void put_trace(const json_t *trace)
 
         if (i)
             fputs(", ", stdout);
-        put(name ? name : "?", KEEP_NAME_WIDTH);
+        put_text(name ? name : "?", KEEP_NAME_WIDTH);
     }
     putchar('\n');
 }
@@ -283,7 +283,7 @@ static void report_table(const struct keep_question *question, const json_t *ans
     json_array_foreach(problems, i, text)
     {
         fputs("missing: ", stdout);
-        put(json_string_value(text), LINE_WIDTH);
+        put_text(json_string_value(text), LINE_WIDTH);
         putchar('\n');
     }
 }

@@ -137,8 +137,8 @@ bool relay_read_options(const struct config *config, struct relay_options *optio
         return false;
     (void)snprintf(options->output, sizeof(options->output), "%s/relayd",
                    config_text(config, "state-dir"));
-    return folder_own(config_text(config, "state-dir"), error) &&
-           folder_own(options->output, error);
+    return folder_make_private(config_text(config, "state-dir"), error) &&
+           folder_make_private(options->output, error);
 }
 
 /* ---- files of ended sessions --------------------------------------------------------------- */
@@ -167,7 +167,7 @@ void relay_sweep_all(const char *folder)
 
     sweep_find(folder, &found);
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        if (tree_changed(found.gl_pathv[i])) /* 0: a link */
+        if (tree_changed_at(found.gl_pathv[i])) /* 0: a link */
             tree_remove(found.gl_pathv[i]);
         (void)rmdir(dirname(found.gl_pathv[i])); /* the host's folder, if it is empty now */
     }
@@ -180,7 +180,7 @@ static bool is_in_use(const struct sweep *sweep, const glob_t *found, size_t i)
 {
     const char *path = found->gl_pathv[i];
     const size_t length = strlen(path) - DATE_LENGTH;
-    const time_t changed = tree_changed(path);
+    const time_t changed = tree_changed_at(path);
     char text[8192], *name;
 
     if (!changed || time(NULL) - changed < SWEEP_AGE_S) /* 0: a link */
@@ -194,7 +194,7 @@ static bool is_in_use(const struct sweep *sweep, const glob_t *found, size_t i)
     for (size_t other = 0; other < found->gl_pathc; other++) {
         if (other != i && strlen(found->gl_pathv[other]) == length + DATE_LENGTH &&
             strncmp(found->gl_pathv[other], path, length) == 0 &&
-            tree_changed(found->gl_pathv[other]) > changed)
+            tree_changed_at(found->gl_pathv[other]) > changed)
             return false;
     }
     return true;

@@ -266,7 +266,7 @@ static enum found check_file(int fd, char path[PATH_MAX], const char *library, s
     return check_privileges(fd, path, error) ? FOUND_GOOD : FOUND_BAD;
 }
 
-bool program_takes(const char *path, const char *library, struct error *error)
+bool program_can_preload(const char *path, const char *library, struct error *error)
 {
     char at[PATH_MAX];
     enum found found = FOUND_SCRIPT;
@@ -470,7 +470,7 @@ static void unit_print_calls(const struct unit *unit)
     putchar('\n');
 }
 
-bool unit_print(const char *name, const char *library, struct error *error)
+bool unit_print_drop_in(const char *name, const char *library, struct error *error)
 {
     struct unit unit = {.library = library};
 

@@ -236,13 +236,13 @@ static int prepare(const struct run_request *request, const char *path, const ch
     char library[PATH_MAX];
     struct error error = {""};
 
-    if (!find_library(library, &error) || (path && !program_takes(path, library, &error))) {
+    if (!find_library(library, &error) || (path && !program_can_preload(path, library, &error))) {
         fprintf(stderr, "%s: %s\n", request->command, error.text);
         if (path && request->is_anyway)
             fprintf(stderr, "%s: %s runs untraced\n", request->command, path);
         return path && request->is_anyway ? 0 : STATUS_CANNOT;
     }
-    if (!path && unit && !unit_print(unit, library, &error)) {
+    if (!path && unit && !unit_print_drop_in(unit, library, &error)) {
         fprintf(stderr, "%s: %s\n", request->command, error.text);
         return STATUS_CANNOT;
     }

@@ -97,7 +97,7 @@ static uint64_t value_of(const struct observed *observed, const char *name)
 static void print_instance(const struct observed *observed, const struct about *about)
 {
     fputs("  ", stdout);
-    put_spaces(LIST_NAME_COLUMNS - put(observed->name, LIST_NAME_COLUMNS));
+    put_spaces(LIST_NAME_COLUMNS - put_text(observed->name, LIST_NAME_COLUMNS));
     if (observed->kind == HOST_DISK)
         printf(" %9.1f GiB  %s", (double)about->bytes / BYTES_PER_GIB,
                about->is_partition ? "partition" : "disk");

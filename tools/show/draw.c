@@ -56,7 +56,7 @@ static size_t indent(const struct chart *chart, uint32_t i, uint32_t levels)
 /* Draws the lines from a parent to its children. */
 static void put_branches(const struct chart *chart, uint32_t i, bool own)
 {
-    const bool fancy = utf8();
+    const bool fancy = has_utf8();
     const uint32_t own_depth = node_at(chart, i)->depth;
 
     if (own_depth > chart->levels) {
@@ -85,7 +85,7 @@ static size_t label_columns(const struct chart *chart, uint32_t i)
 
 static size_t put_part(const char *text, size_t taken, size_t room)
 {
-    return taken + put(text, room > taken ? room - taken : 0);
+    return taken + put_text(text, room > taken ? room - taken : 0);
 }
 
 static void put_label(const struct chart *chart, uint32_t i)
@@ -115,7 +115,7 @@ static void put_bar(const struct chart *chart, const struct json_span *span)
     const double scale = (double)chart->bar / (double)(total ? total : 1);
     size_t from = (size_t)((double)(span->start_ns - chart->trace->start_ns) * scale);
     size_t to;
-    const char *fill = utf8() ? "█" : "=";
+    const char *fill = has_utf8() ? "█" : "=";
 
     if (from >= chart->bar)
         from = chart->bar - 1;
@@ -124,7 +124,7 @@ static void put_bar(const struct chart *chart, const struct json_span *span)
     if (span->duration_ns == 0)
         fill = ">";
     else if (span->error)
-        fill = utf8() ? "▒" : "x";
+        fill = has_utf8() ? "▒" : "x";
     putchar('|');
     put_spaces(from);
     for (size_t i = from; i < to; i++)
@@ -160,11 +160,11 @@ static size_t begin_note(const struct chart *chart, uint32_t i, const char *mark
 static void put_pair(const struct chart *chart, uint32_t i, const char *key, const char *value)
 {
     const size_t room = begin_note(chart, i, "  ");
-    const size_t taken = put(key, room / 2) + 3;
+    const size_t taken = put_text(key, room / 2) + 3;
 
     if (value[0]) {
         fputs(" = ", stdout);
-        put(value, room - taken);
+        put_text(value, room - taken);
     }
     putchar('\n');
 }
@@ -190,7 +190,7 @@ static void put_annotation(const struct chart *chart, uint32_t i, const json_t *
         snprintf(offset, sizeof(offset), "%s%s", time < start ? "-" : "+",
                  time_text(time < start ? start - time : time - start).text);
     printf("%-*s ", TIME_COLUMNS + 1, offset);
-    put(value ? value : "?", room - TIME_COLUMNS - 2);
+    put_text(value ? value : "?", room - TIME_COLUMNS - 2);
     putchar('\n');
 }
 
@@ -276,7 +276,7 @@ static void put_time_parts(const struct trace_model *model, uint32_t longest)
 
     if (count && around != longest) {
         fputs("; all of ", stdout);
-        put(span_of(model, around)->name, SIZE_MAX);
+        put_text(span_of(model, around)->name, SIZE_MAX);
     }
     for (size_t i = 0; i < count; i++)
         printf("%s%s %s", i ? ", " : ": ", parts[i].what, time_text(parts[i].us).text);
@@ -285,9 +285,9 @@ static void put_time_parts(const struct trace_model *model, uint32_t longest)
 /* Prints the whole name, also beyond the width. */
 static void put_span(const struct json_span *span)
 {
-    put(span->service, SIZE_MAX);
+    put_text(span->service, SIZE_MAX);
     fputs(span->service[0] && span->name[0] ? ": " : "", stdout);
-    put(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
+    put_text(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
 }
 
 /* Prints the span with the longest self time. */
@@ -305,7 +305,7 @@ static void put_longest(const struct trace *trace, const struct trace_model *mod
            time_text((trace->end_ns - trace->start_ns) / 1000).text);
     if (other != TRACE_NONE) {
         fputs(" (on the way to ", stdout);
-        put(span_of(model, other)->service, SIZE_MAX);
+        put_text(span_of(model, other)->service, SIZE_MAX);
         putchar(')');
     }
     put_time_parts(model, longest);
@@ -330,7 +330,7 @@ static void put_host(const struct trace_model *model, uint32_t i, const char *be
     printf("%swhile ", before);
     put_span(span);
     fputs(" ran, ", stdout);
-    put(found, SIZE_MAX);
+    put_text(found, SIZE_MAX);
     putchar('\n');
 }
 
@@ -348,7 +348,7 @@ void draw(const struct trace *trace, const struct trace_model *model, size_t wid
     if (trace->errors)
         printf(", %zu with an error", trace->errors);
     fputs("\n\n", stdout);
-    put_spaces(chart.label - put("service: span", chart.label));
+    put_spaces(chart.label - put_text("service: span", chart.label));
     printf(" %*s %*s", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
     if (chart.has_usage) {
         put_usage_cell("on CPU", false, 0);

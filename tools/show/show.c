@@ -49,9 +49,9 @@ static bool list_traces(const struct trace_list *traces, struct names *names,
         printf("%-32s %6zu %6zu %10s  %-26s  ", trace->id, trace->count, trace->errors,
                trace->start_ns ? time_text((trace->end_ns - trace->start_ns) / 1000).text : "?",
                date_text(trace->start_ns, 6).text);
-        put(root->service, SIZE_MAX);
+        put_text(root->service, SIZE_MAX);
         fputs(root->service[0] ? ": " : "", stdout);
-        put(root->name, SIZE_MAX);
+        put_text(root->name, SIZE_MAX);
         putchar('\n');
     }
     return true;
@@ -191,16 +191,16 @@ static int around_by_start(const void *a, const void *b)
 
 static void around_put_name(const struct json_span *span)
 {
-    put(span->service, SIZE_MAX);
+    put_text(span->service, SIZE_MAX);
     fputs(": ", stdout);
-    put(span->name, SIZE_MAX);
+    put_text(span->name, SIZE_MAX);
 }
 
 static void around_put(const struct json_span *const *spans, size_t count,
                        const struct json_span *with)
 {
     fputs("on ", stdout);
-    put(around_host(with), SIZE_MAX);
+    put_text(around_host(with), SIZE_MAX);
     fputs(", while ", stdout);
     around_put_name(with);
     printf(" took %s:\n\n%12s %10s  %-32s  %s\n", time_text(with->duration_ns / 1000).text, "start",

@@ -101,11 +101,11 @@ static size_t put_label(const struct stat_table *table, const struct operation *
     size_t taken;
 
     if (statistics_is_other(row->row))
-        return put("(all other names)", table->label);
+        return put_text("(all other names)", table->label);
     taken = columns(row->service) + 2 < half ? columns(row->service) : half - 2;
-    taken = put(row->service, label_columns(row) > table->label ? taken : table->label);
+    taken = put_text(row->service, label_columns(row) > table->label ? taken : table->label);
     fputs(": ", stdout);
-    return taken + 2 + put(row->name[0] ? row->name : "(no name)", table->label - taken - 2);
+    return taken + 2 + put_text(row->name[0] ? row->name : "(no name)", table->label - taken - 2);
 }
 
 static void put_cells(const struct stat_table *table, const struct statistics_row *row)
@@ -131,7 +131,7 @@ static bool put_rest(const struct stat_table *table, const struct operation *row
     char label[64];
 
     snprintf(label, sizeof(label), "(%zu more)", count);
-    put_spaces(table->label - put(label, table->label));
+    put_spaces(table->label - put_text(label, table->label));
     put_cells(table, &rest);
     histogram_clear(&rest.duration);
     histogram_clear(&rest.self);
@@ -253,7 +253,7 @@ bool print_table(const struct report *report, const struct stat_options *options
         room = seen.rows > shown + 3 ? seen.rows - shown - 1 : 2;
     shown = count <= room ? count : room - 1;
     table = layout(report, rows, count, width);
-    put_spaces(table.label - put("service: span", table.label));
+    put_spaces(table.label - put_text("service: span", table.label));
     for (size_t i = 0; i < COLUMNS; i++) {
         if (columns_of_table[i].detail <= table.detail)
             printf("%*s", CELL_WIDTH, columns_of_table[i].title);

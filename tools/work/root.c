@@ -201,7 +201,7 @@ static bool root_load(struct root *root, struct error *error)
 {
     const char *folder = config_text(root->frame.config, "state-dir");
 
-    if (!folder_own(folder, error))
+    if (!folder_make_private(folder, error))
         return false;
     (void)snprintf(root->state_path, sizeof(root->state_path), "%s/" ROOT_SERVICE ".json", folder);
     error_set(error, "out of memory");
