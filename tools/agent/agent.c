@@ -26,34 +26,38 @@ static const struct total own[] = {
     OWN(alarms, "Alarms that name a trace, of this host's programs and SDKs: each counts once."),
     OWN(alarms_double, "Alarms whose trace was wanted already, was fetched after the alarm, or "
                        "is sent by send = all."),
-    OWN(alarms_dropped, "Alarms beyond fetch-traces: their traces are not fetched."),
+    OWN(alarms_dropped, "Alarms beyond the asker's share of fetch-traces, or without memory, or at "
+                        "the agent's end: their traces are not fetched."),
     OWN(alarms_lost, "Alarms that were overwritten before they were read."),
     OWN(alarms_newer, "Alarms of a newer version than this program reads."),
     OWN(alarms_held_back, "Alarms that the cap of their rule suppressed."),
-    OWN(traces_asked, "Traces that this host asked all hosts for: for alarms, for joins, and again "
-                      "after a restart or for an earlier begin."),
+    OWN(traces_asked,
+        "Traces in this host's requests to all hosts: for alarms and joins, and repeated after a "
+        "restart, or if a trace began earlier than known."),
     OWN(traces_asked_by_hand, "Traces that persons on this host asked for."),
     OWN(traces_asked_by_others, "Traces that other hosts asked for."),
-    OWN(traces_dropped, "Traces that others or persons asked for, and fetch-traces did not allow."),
+    OWN(traces_dropped, "Traces of requests that fetch-traces left out of the queue of scans."),
     OWN(fetches, "Scans of the rings for wanted traces."),
     OWN(fetches_failed, "Scans of the rings that failed."),
     OWN(fetched_bytes, "Bytes of the rings that scans read."),
     OWN(picked_bytes, "Bytes of the records that scans found."),
-    OWN(rings_damaged, "Times that a program damaged a ring."),
+    OWN(rings_damaged, "Damaged rings: a ring counts in each scan that reaches the damage."),
     OWN(foreign_fetched, "Spans of OpenTelemetry's SDKs that were fetched."),
-    OWN(foreign_dropped, "Spans of OpenTelemetry's SDKs that were dropped: memory ran out."),
+    OWN(foreign_dropped, "Spans of OpenTelemetry's SDKs that were dropped: their buffer was full, "
+                         "or memory ran out."),
     OWN(traces_complete, "Traces that this host has asked for, and that are complete."),
     OWN(traces_incomplete,
-        "Traces that this host has asked for, and that are incomplete: a span says so."),
+        "Traces that this host has asked for, and that are incomplete: a span reports it."),
     OWN(traces_not_found, "Traces that a person asked for, but that no host has."),
     OWN(traces_of_others, "Traces that this host has asked for, and another host judges."),
     OWN(traces_asked_again, "Traces that this host has asked for again before a verdict."),
     OWN(incomplete_untold,
-        "Incomplete traces without a span that says so: too many requests were open."),
+        "Incomplete traces that no span reports, because too many requests were open."),
     OWN(traces_apart,
-        "Traces that are incomplete, as a part of the request is a trace of its own: a span says "
-        "so."),
-    OWN(halves_dropped, "Halves of requests between servers for which there was no room."),
+        "Incomplete traces whose request has a part that was sent as a separate trace: a span "
+        "reports it."),
+    OWN(halves_dropped,
+        "Halves of requests between servers for which there was no room or no memory."),
     OWN(rings_grown, "Times that programs got larger rings."),
     OWN(traces_skipped, "Traces that are not looked for again, as the agent crashed twice while it "
                         "looked for them."),
@@ -71,18 +75,19 @@ static json_t *agent_totals_load(struct agent_totals *totals, const char *path)
     json_t *json = json_read(path), *alarms_seen = NULL;
 
     *totals = (struct agent_totals){.alarms = 0};
-    if (totals_read(json, &totals->sinks, &agent_table, totals))
+    if (totals_read(json, &totals->sinks, &agent_table, totals)) {
         alarms_seen = json_incref(json_object_get(json, "heard"));
-    totals->ring_bytes = (uint64_t)number_in(json, "ring_bytes");
-    totals->deaths = (uint64_t)number_in(json, "deaths");
-    totals->deaths_at_ns = number_in(json, "deaths_at");
-    totals->read = json_incref(json_object_get(json, "read"));
-    totals->file = json_incref(json_object_get(json, "file"));
+        totals->ring_bytes = (uint64_t)number_in(json, "ring_bytes");
+        totals->deaths = (uint64_t)number_in(json, "deaths");
+        totals->deaths_at_ns = number_in(json, "deaths_at");
+        totals->read = json_incref(json_object_get(json, "read"));
+        totals->file = json_incref(json_object_get(json, "file"));
+    }
     json_decref(json);
     return alarms_seen;
 }
 
-/* Returns the text of the file; NULL: out of memory. Takes the list of read alarms. */
+/* Returns the text of the file; NULL: out of memory. Takes ownership of alarms_seen. */
 static char *agent_totals_text(const struct agent_totals *totals, json_t *alarms_seen,
                                size_t *length)
 {
@@ -121,7 +126,8 @@ void agent_limit_requests(struct agent *agent)
     const int64_t wants_per_s = config_integer(config, "cluster-wants-per-s");
 
     agent->scan_queue.max = (size_t)config_integer(config, "fetch-traces");
-    /* after an absence, the broker delivers at once all the wants that it has kept */
+    /* when this agent connects again, the broker delivers at once all wants that it stored
+     * meanwhile */
     agent->scan_queue.more_for_others =
         config_text(config, "cluster")[0] ? (size_t)(wants_per_s * BROKER_EXPIRY_S) : 0;
 }
@@ -194,7 +200,7 @@ void agent_save(struct agent *agent)
     if (agent->export)
         export_add_account(agent->export, &totals.sinks, true);
     text = agent_totals_text(&totals, json_incref(agent->alarms_seen), &length);
-    /* written after the file of traces, which must have the trace of each alarm in this file */
+    /* written after collected_file: each alarm in totals_file must have its trace there */
     saver_write_in_turn(agent->totals_file, text, length);
 }
 

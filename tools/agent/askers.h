@@ -21,7 +21,8 @@ struct asker {
 
 void askers_begin(struct payers *askers);
 
-/* Returns NULL when out of memory. */
+/* Returns the asker of this name, and makes a new one if there is none. At the limit of askers, may
+ * return the one named "others": see payers_get(). NULL: out of memory. */
 struct asker *askers_get(struct payers *askers, const char *name);
 
 /* NULL is allowed. An asker that is held is not dropped. */

@@ -1,6 +1,6 @@
 /*
- * Shared by the files of joins: joins.c looks, asks and decides, joins_known.c has the traces and
- * their halves.
+ * Shared by the files of joins. joins.c looks for halves, asks other hosts and decides;
+ * joins_known.c stores the traces and their halves.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,8 +18,10 @@
 enum joins_state {
     JOINS_ELSEWHERE, /* a trace of another host */
     JOINS_LOOK,      /* its halves are not all known */
-    JOINS_ASKED,     /* its place is not known */
-    JOINS_DONE       /* to be collected now, or collected */
+    /* all hosts were asked; the trace waits for answers, for its place, or for room in the scan
+     * queue */
+    JOINS_ASKED,
+    JOINS_DONE /* to be collected now, or collected */
 };
 
 struct known_half {
@@ -40,9 +42,14 @@ struct joins_trace {
     bool is_cut;      /* halves may be missing: there was no room, or a look failed */
     bool is_settled;  /* its place is known, and does not change */
     unsigned looks;
-    int64_t due_ms, deadline_ms, until_ms;
-    int64_t again_ms; /* when to look for halves recorded late; INT64_MAX: this look has begun */
-    int64_t from_ns;  /* since 1970: looks search for its halves from this time on; 0: not set */
+    int64_t due_ms; /* JOINS_LOOK: when the next look for the trace is due */
+    /* JOINS_LOOK: when the wait for a missing root ends. JOINS_ASKED: when the wait for answers
+     * ends, and after that the wait for the caller's place. */
+    int64_t deadline_ms;
+    int64_t until_ms; /* a trace without a request is forgotten after this time */
+    /* the time of one extra look for halves that were recorded late; INT64_MAX: it has begun */
+    int64_t again_ms;
+    int64_t from_ns; /* since 1970: looks search for its halves from this time on; 0: not set */
     struct join_place place;
     const char *doubt; /* why the trace is incomplete; NULL: no reason is known */
 };
@@ -63,7 +70,7 @@ struct joins {
 
 /* ---- joins_known.c ---- */
 
-/* Visits the halves with the key of that half. */
+/* Visits the known halves with the key of this half. */
 #define JOINS_FOR_EACH_OF_KEY(known, joins, of_half)                                              \
     table_for_each_of(known, &(joins)->halves, hash_number((joins)->halves.seed, (of_half)->key), \
                       half.in_table)
@@ -82,19 +89,21 @@ struct joins_trace *joins_get(struct joins *joins, struct trace_id id, const cha
 /* Frees the trace. */
 void joins_forget(struct joins *joins, struct joins_trace *trace);
 
-/* Returns the half of the server that began the trace; NULL: not known. */
+/* Returns the server's half with which the trace began; NULL: not known. */
 const struct known_half *joins_root(const struct joins_trace *trace);
 
 bool joins_has(const struct joins *joins, const struct joins_trace *trace,
                const struct join_half *half);
-/* Notes a half of the trace. Returns false if it is known already, or if there is no room: there
- * are `room` halves, or too many of the trace. */
+/* Notes a half of the trace. Returns false if it is known already. Also returns false when out of
+ * memory, or if there are `room` halves, or too many of the trace. It then sets is_cut, and counts
+ * the half in halves_dropped. */
 bool joins_know(struct joins *joins, struct joins_trace *trace, const struct join_half *half,
                 size_t room);
-/* Returns the trace of a known half that fits; NULL: none fits. */
+/* Returns another trace, one of whose known halves fits; NULL: none fits. */
 const struct joins_trace *joins_other(const struct joins *joins, const struct join_half *half);
 
-/* Notes that the place of the trace is known, and will not change. */
+/* Notes that the place of the trace is known, and will not change. Marks callers and servers whose
+ * places contradict that place as incomplete. */
 void joins_settle(struct joins *joins, struct joins_trace *trace);
 
 #endif

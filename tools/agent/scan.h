@@ -3,8 +3,8 @@
  * traces.
  *
  * A program writes a span's record at the end of the span. So all records of a trace are after the
- * trace's begin. The walk of a ring ends at the newest place (places.h) before that begin. If a
- * found record has an earlier begin, all walks continue to that begin.
+ * trace's begin. The walk of a ring ends at the newest place (places.h) before that begin, less
+ * scan_order.early_ns. If a found record has an earlier begin, all walks continue to that begin.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 #include "scan_order.h"
 #include "tools/rings/ring_read.h"
 
-/* The found records and the samples of the host, in the order of their times. */
+/* The found records and the samples of host metrics, in the order of their times. */
 struct scan_records {
     struct buffer bytes;
     struct scan_record {
@@ -32,21 +32,22 @@ struct scan_result {
     struct error error;                  /* set if the scan fails */
     uint64_t records, bytes;             /* read from the rings */
     uint64_t records_found, bytes_found; /* without samples */
-    uint64_t rings_damaged;
+    uint64_t rings_damaged;              /* the walk has reached the damage */
     bool is_limited; /* max_bytes was reached: other wanted records were left out */
-    /* CLOCK_MONOTONIC: the rings of each user have all records from then on. For traces with
-     * records here, scan_wanted.held_from_ns counts instead. */
+    /* CLOCK_MONOTONIC: the rings of each user have all records from then on. For a trace of which
+     * this scan found records, scan_wanted.held_from_ns counts instead. Damaged rings count only in
+     * a scan of a window. */
     int64_t held_from_ns;
-    /* CLOCK_MONOTONIC: the scan read all records that were written from then on; INT64_MIN: all
-     * records */
+    /* CLOCK_MONOTONIC: the time back to which the walks went; INT64_MIN: to the oldest records. The
+     * scan has all records only from the later of reach_ns and held_from_ns on. */
     int64_t reach_ns;
     uint64_t from_place; /* the place of reach_ns; 0: none */
     int64_t cpu_ns;      /* CPU time of the thread */
 };
 
-/* Scans all rings of the order, and sets held_from_ns of its wanted traces. Closes the descriptors
- * of the memories that it has mapped. Any thread may call this function, once for an order. Returns
- * false with the result's error set. The caller frees the records in any case. */
+/* Scans all rings of the order, and sets held_from_ns of its wanted traces. Closes each descriptor
+ * of a memory that it takes, also if the mapping fails. Any thread may call this function, once for
+ * an order. Returns false with the result's error set. The caller frees the records in any case. */
 bool scan_run(const struct scan_order *order, struct scan_records *found,
               struct scan_result *result);
 

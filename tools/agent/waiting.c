@@ -12,21 +12,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WAITING_BYTES (UINT64_C(4) << 20) /* of texts: the service's loop waits meanwhile */
+/* Bytes of records that one call reads. The service's loop does no other work while it reads. */
+#define WAITING_BYTES (UINT64_C(4) << 20)
 
-struct shown_spans {
+struct waiting_state {
     json_t *spans;
     struct encoder *encoder; /* to Zipkin's JSON */
     struct endpoint_table *endpoints;
     struct body zipkin;
     struct span whole; /* reused for each span */
-    uint64_t bytes;
+    uint64_t bytes;    /* of the records that were read */
 };
 
 static void waiting_take_span(void *context, const struct otlp_origin *origin,
                               const struct otlp_span *span)
 {
-    struct shown_spans *waiting = context;
+    struct waiting_state *waiting = context;
     bool is_cut;
 
     if (otlp_decode_span(origin, span, waiting->endpoints, &waiting->whole))
@@ -42,7 +43,7 @@ static struct text waiting_frame(struct body *body, const struct encoder *encode
 }
 
 /* Adds the spans of a batch. */
-static void waiting_take_batch(struct shown_spans *waiting, enum protocol_format format,
+static void waiting_take_batch(struct waiting_state *waiting, enum protocol_format format,
                                struct text batch)
 {
     json_t *spans;
@@ -59,7 +60,7 @@ static void waiting_take_batch(struct shown_spans *waiting, enum protocol_format
     json_decref(spans);
 }
 
-static void waiting_read_file(struct shown_spans *waiting, int fd, uint64_t end)
+static void waiting_read_file(struct waiting_state *waiting, int fd, uint64_t end)
 {
     struct body body = {.buffer = {.limit = RECORD_LENGTH_MAX}};
     struct record_head head;
@@ -92,10 +93,10 @@ static int waiting_is_segment(const struct dirent *entry)
 
 json_t *waiting_spans(const char *folder)
 {
-    struct shown_spans waiting = {.spans = json_array(),
-                                  .encoder = zipkin_protocol.encoder_new(),
-                                  .endpoints = endpoint_table_new(),
-                                  .zipkin = {.buffer = {.limit = RECORD_LENGTH_MAX}}};
+    struct waiting_state waiting = {.spans = json_array(),
+                                    .encoder = zipkin_protocol.encoder_new(),
+                                    .endpoints = endpoint_table_new(),
+                                    .zipkin = {.buffer = {.limit = RECORD_LENGTH_MAX}}};
     struct dirent **names = NULL;
     int count = folder[0] ? scandir(folder, &names, waiting_is_segment, alphasort) : 0;
     struct stat status;

@@ -27,7 +27,7 @@
 #define PAUSE_LONG_MS  30000 /* so that another client with the same id is not disconnected soon */
 #define BROKER_TICK_MS 1000
 #define IN_FLIGHT      100 /* the most messages in each direction without a PUBACK */
-#define READS          64  /* the most packets that one call of broker_serve() reads */
+#define READS          64  /* the most calls of mosquitto_loop_read() in one broker_serve() */
 
 /* Each connection has its own client, so no messages of an earlier connection are in it. */
 struct broker_connection {
@@ -35,15 +35,18 @@ struct broker_connection {
     struct mosquitto *client;
     pthread_t thread; /* opens the connection */
     int end_fd;       /* an eventfd that the thread writes at its end */
-    /* Set when the thread ends, or when broker_close() gives up the connection. The one that finds
-     * the flag set frees the connection. */
-    atomic_flag has_one_owner;
+    /* Set when the thread ends, or when broker_close() gives up the connection. Whichever of the
+     * two finds the flag already set frees the connection. */
+    atomic_flag is_left_by_one;
     char host[256];
-    int port, result, cause; /* of the thread; cause: errno */
-    bool is_open;            /* the thread has connected */
-    bool is_ready;           /* the broker has accepted the client and its subscription */
-    int reason;              /* MQTT's reason why the broker ended the connection; 0: not known */
-    char log[256];           /* the last error of libmosquitto */
+    int port;
+    int result, cause; /* result of the thread's connect, and its errno */
+    bool is_open;      /* the thread has connected */
+    bool is_ready;     /* the broker has accepted the client and its subscription */
+    /* MQTT's reason why the broker refused the client or its subscription, or ended the connection;
+     * 0: none known */
+    int reason;
+    char log[256]; /* the last error of libmosquitto */
 };
 
 struct broker {
@@ -58,8 +61,8 @@ struct broker {
 
 /* ---- callbacks of libmosquitto --------------------------------------------------------------- */
 
-static void broker_give(const struct broker_connection *connection,
-                        const struct broker_event *event)
+static void broker_report(const struct broker_connection *connection,
+                          const struct broker_event *event)
 {
     const struct broker_setup *setup = &connection->broker->setup;
 
@@ -97,7 +100,7 @@ static void broker_on_subscribe(struct mosquitto *client, void *context, int id,
         }
     }
     connection->is_ready = true;
-    broker_give(connection, &(struct broker_event){.kind = BROKER_CONNECTED});
+    broker_report(connection, &(struct broker_event){.kind = BROKER_CONNECTED});
 }
 
 static void broker_on_disconnect(struct mosquitto *client, void *context, int reason,
@@ -118,10 +121,10 @@ static void broker_on_publish(struct mosquitto *client, void *context, int id, i
 
     (void)client;
     (void)properties;
-    broker_give(context,
-                &(struct broker_event){.kind = is_refused ? BROKER_REFUSED : BROKER_ACCEPTED,
-                                       .id = id,
-                                       .text = is_refused ? mosquitto_reason_string(reason) : ""});
+    broker_report(
+        context, &(struct broker_event){.kind = is_refused ? BROKER_REFUSED : BROKER_ACCEPTED,
+                                        .id = id,
+                                        .text = is_refused ? mosquitto_reason_string(reason) : ""});
 }
 
 static void broker_on_message(struct mosquitto *client, void *context,
@@ -134,7 +137,7 @@ static void broker_on_message(struct mosquitto *client, void *context,
     (void)mosquitto_property_read_int32(properties, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL, &left_s,
                                         false);
     /* libmosquitto puts a NUL behind the payload; an empty payload is NULL */
-    broker_give(
+    broker_report(
         context,
         &(struct broker_event){
             .kind = BROKER_MESSAGE,
@@ -224,7 +227,7 @@ static void *connection_begin(void *context)
             connection->client, connection->host, connection->port, KEEPALIVE_S, NULL, properties);
     connection->cause = errno;
     mosquitto_property_free_all(&properties);
-    if (atomic_flag_test_and_set(&connection->has_one_owner))
+    if (atomic_flag_test_and_set(&connection->is_left_by_one))
         connection_free(connection);
     else
         (void)eventfd_write(connection->end_fd, 1);
@@ -241,7 +244,7 @@ static struct broker_connection *connection_new(struct broker *broker)
     connection->broker = broker;
     connection->port = broker->setup.port;
     memcpy(connection->host, broker->setup.host, sizeof(connection->host));
-    atomic_flag_clear(&connection->has_one_owner);
+    atomic_flag_clear(&connection->is_left_by_one);
     connection->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     connection->client = mosquitto_new(broker->setup.client, false, connection);
     if (connection->end_fd >= 0 && connection->client)
@@ -272,7 +275,7 @@ static void connection_describe(const struct broker_connection *connection, int 
                   connection->log);
 }
 
-static void broker_try(void *context);
+static void broker_connect(void *context);
 
 static void broker_lose(struct broker *broker, int result, int cause)
 {
@@ -292,7 +295,7 @@ static void broker_lose(struct broker *broker, int result, int cause)
                                       : broker->pause_ms / 2 + clock_ns() % broker->pause_ms;
     broker->has_long_pause = false;
     broker->pause_ms = broker->pause_ms < PAUSE_MAX_MS / 2 ? broker->pause_ms * 2 : PAUSE_MAX_MS;
-    broker->timer.due = broker_try;
+    broker->timer.due = broker_connect;
     timer_set(broker->loop, &broker->timer, pause_ms);
     broker->setup.event(broker->setup.context,
                         &(struct broker_event){.kind = BROKER_AWAY, .text = error.text});
@@ -364,7 +367,7 @@ static void broker_on_thread_end(void *context)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static void broker_try(void *context)
+static void broker_connect(void *context)
 {
     struct broker *broker = context;
     struct broker_connection *connection = connection_new(broker);
@@ -398,7 +401,7 @@ struct broker *broker_open(struct loop *loop, const struct broker_setup *setup, 
     broker->setup = *setup;
     broker->loop = loop;
     broker->pause_ms = PAUSE_MIN_MS;
-    broker->timer = (struct timer){.due = broker_try, .context = broker};
+    broker->timer = (struct timer){.due = broker_connect, .context = broker};
     timer_set(loop, &broker->timer, 0);
     return broker;
 }
@@ -414,7 +417,7 @@ void broker_close(struct broker *broker)
         loop_unwatch(broker->loop, &broker->watched);
     free(broker);
     if (connection && !connection->is_open) {
-        if (!atomic_flag_test_and_set(&connection->has_one_owner)) {
+        if (!atomic_flag_test_and_set(&connection->is_left_by_one)) {
             (void)pthread_detach(connection->thread); /* the thread frees the connection */
             return;
         }

@@ -6,7 +6,7 @@
 
 #define MESSAGE_TEXT_MAX 1023 /* bytes of a reason or a name */
 #define ID_MAX           511
-#define LAST_MAX_MS      86400000
+#define LAST_MAX_MS      86400000           /* the longest window of last_ms: a day */
 #define HALF_LENGTH      145                /* characters of a half */
 #define HALVES_MAX       1024               /* halves of a trace */
 #define HELD_MAX_US      (INT64_MAX / 2000) /* keeps times in ns from overflowing */
@@ -19,12 +19,12 @@ enum presence { NEEDED, OPTIONAL };
 struct member {
     const char *name;
     enum form form;
-    json_int_t min, max; /* of an integer, or of the length of a text */
+    json_int_t min, max; /* of an integer, or of the length of a text in bytes */
     enum presence presence;
     size_t elements_max; /* > 0: the member is an array of values with this form */
 };
 
-/* ---- the members of each object (cluster.h) -------------------------------------------------- */
+/* ---- the checked members of each object (cluster.h) ------------------------------------------ */
 
 static const struct member of_message[] = {
     {"id", FORM_TOKEN, 1, ID_MAX, NEEDED, 0},
@@ -118,13 +118,14 @@ static bool message_fits(const struct member *member, const json_t *value)
 static bool message_check_member(const json_t *object, const struct member *member,
                                  struct error *error)
 {
-    static const char *const forms[] = {[FORM_INTEGER] = "a number",
-                                        [FORM_TEXT] = "a text with a length in bytes",
-                                        [FORM_TOKEN] = "printable ASCII characters without blanks",
-                                        [FORM_HOST] =
-                                            "a host's name: letters, digits, '.', '-' and '_'",
-                                        [FORM_HEX] = "hex digits in lower case",
-                                        [FORM_HALF] = "\"c\" or \"s\" and hex digits"};
+    /* the texts before and after the range */
+    static const char *const forms[][2] = {
+        [FORM_INTEGER] = {"a number of ", ""},
+        [FORM_TEXT] = {"a text of ", " bytes"},
+        [FORM_TOKEN] = {"", " printable ASCII characters without blanks"},
+        [FORM_HOST] = {"a host's name of ", " letters, digits, '.', '-' and '_'"},
+        [FORM_HEX] = {"", " hex digits in lower case"},
+        [FORM_HALF] = {"\"c\" or \"s\" and hex digits in lower case, ", " characters in all"}};
     const json_t *value = json_object_get(object, member->name), *element;
     bool fits = member->elements_max
                     ? json_is_array(value) && json_array_size(value) <= member->elements_max
@@ -133,9 +134,9 @@ static bool message_check_member(const json_t *object, const struct member *memb
 
     json_array_foreach(value, i, element) fits = fits && message_fits(member, element);
     return fits || (!value && member->presence == OPTIONAL) ||
-           error_set(error, "\"%s\": expected %s%s, %lld to %lld", member->name,
-                     member->elements_max ? "an array of elements: " : "", forms[member->form],
-                     (long long)member->min, (long long)member->max);
+           error_set(error, "\"%s\": expected %s%s%lld to %lld%s", member->name,
+                     member->elements_max ? "an array of elements: " : "", forms[member->form][0],
+                     (long long)member->min, (long long)member->max, forms[member->form][1]);
 }
 
 static bool message_check_members(const json_t *object, const struct member *members, size_t count,
@@ -154,7 +155,7 @@ static bool message_check_traces(const json_t *message, const struct member *mem
     size_t i;
 
     if (!json_is_array(traces) || json_array_size(traces) > MESSAGE_TRACES_MAX)
-        return error_set(error, "\"traces\": expected an array of at most 10000");
+        return error_set(error, "\"traces\": expected an array of at most 10000 traces");
     json_array_foreach(traces, i, trace)
     {
         if (!message_check_members(trace, members, count, error))

@@ -103,8 +103,8 @@ static void check_dropped(const json_t *status)
         {"alarms_lost", "alarms overwritten"},
         {"alarms_newer", "alarms of a newer version (upgrade blkin here)"},
         {"alarms_held_back", "alarms held back by programs (max=)"},
-        {"alarms_dropped", "alarms beyond fetch-traces"},
-        {"traces_dropped", "traces beyond fetch-traces, for other hosts or blkin keep"},
+        {"alarms_dropped", "alarms beyond the askers' shares, or without memory"},
+        {"traces_dropped", "traces of requests beyond fetch-traces"},
         {"traces_incomplete", "traces incomplete"},
     };
     const json_t *lately = json_object_get(status, "lately");

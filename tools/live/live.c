@@ -86,7 +86,7 @@ static json_t *status_json(void *context)
         (json_int_t)(service->tracing.names - 1));
 }
 
-/* Returns the metrics page: the counters of the sinks, then the service's own. */
+/* Returns the metrics page: the service's own metrics, then the counters of the sinks. */
 static char *page(void *context)
 {
     struct live_service *service = context;
@@ -96,8 +96,8 @@ static char *page(void *context)
 
     print_metric(&printer, "blkin_readers", "gauge", "Sessions that are read now.",
                  readers_running(&service->readers));
-    print_metric(&printer, "blkin_readers_died_total", "counter",
-                 "Readers that died and were started again.", service->readers.killed);
+    print_metric(&printer, "blkin_readers_died_total", "counter", "Readers that died.",
+                 service->readers.killed);
     print_metric(&printer, "blkin_relayd_starts_total", "counter", "Starts of the relay daemon.",
                  service->relay.starts);
     print_metric(&printer, "blkin_session_active", "gauge",
@@ -272,7 +272,7 @@ static void readers_have_ended(void *context)
 }
 
 /* Trace time advances also in a stopped session. All events are read once trace time has passed the
- * end. */
+ * time at which the session was stopped. */
 static void drain(void *context)
 {
     struct live_service *service = context;
@@ -305,7 +305,8 @@ static void start_drain(void *context)
         drain(service);
 }
 
-/* A second signal ends the service without waiting for unread events. */
+/* Once the session is stopped, a second signal ends the service without waiting for unread
+ * events. */
 static void end(void *context)
 {
     struct live_service *service = context;

@@ -11,16 +11,17 @@
  *                 "duration": HISTOGRAM}],
  *      "workers": [{"instance": "1", "heard": "2026-...", "is_there": true,
  *                   "spans_counted": 1000, "busy_ratio": 0.31, "behind_seconds": 0.2}],
- *      "forgotten": {"spans_counted": 20},
+ *      "forgotten": {"instance": null, "spans_counted": 20},
  *      "messages": 60, "refused": 0, "gaps": 0}
  *
- * from and to: the period, by the time of the log; null and 0 s: nothing. An edge's duration is
- * that of the server's spans. Workers have all counters of struct work_counts; "forgotten" is the
- * sum of workers that are long silent. A null name stands for all names beyond the limit.
+ * from and to: the period, by the time of the log; null and 0 s if no message was added. An edge's
+ * duration is that of the server's spans. Workers have all counters of struct work_counts;
+ * "forgotten" is the sum of the forgotten workers. A null name of a service or an operation stands
+ * for all names beyond the limit.
  *
  * A worker writes its counts since its last transaction as a document of the same form: one or more
  * messages in the topic of deltas. The first message has the growth of the worker's counters. Rows
- * and edges without calls are left out.
+ * without spans and edges without calls are left out.
  *
  * HISTOGRAM is {"count", "zeros", "sum", "min", "max", "buckets": [INDEX, COUNT, INDEX, COUNT]}, of
  * times in ns: OpenTelemetry's exponential histogram of that scale, without empty buckets. An empty
@@ -45,8 +46,8 @@
  *
  *     in + taken over = counted + late + over + invalid + handed over + open, always
  *
- * The equation holds for the sum of all workers, too: spans that one worker handed over, or had
- * open when it was killed, are taken over by others, and `in` counts them once. A transaction
+ * The equation holds for the sum of all workers, too. Other workers take over spans that a worker
+ * handed over, or had open when it was killed. `in` counts these spans once. A transaction
  * commits the deltas together with the offsets. One table has all counters for the worker's page,
  * its last line and the deltas.
  */
@@ -87,8 +88,9 @@ void work_counts_add(struct work_counts *counts, const struct work_counts *delta
 struct work_counts work_counts_since(const struct work_counts *now,
                                      const struct work_counts *before);
 
-/* A worker without messages counts as away after WORKER_AWAY_NS, and is forgotten after
- * WORKER_FORGET_NS. */
+/* A worker without messages counts as away after WORKER_AWAY_NS. When a new worker appears, workers
+ * silent for WORKER_FORGET_NS are forgotten; beyond WORKERS_MAX, also the one that was silent
+ * longest. */
 #define WORKER_AWAY_NS   (10 * INT64_C(1000000000))
 #define WORKER_FORGET_NS (3600 * INT64_C(1000000000))
 #define WORKERS_MAX      1024
@@ -106,10 +108,10 @@ struct merged {
     struct merged_worker *workers;
     size_t worker_count;
     struct work_counts forgotten; /* the sum of forgotten workers */
-    int64_t from_ns, to_ns;       /* the period, since 1970; 0: nothing */
+    int64_t from_ns, to_ns;       /* the period, since 1970; 0 if no message was added */
     uint64_t messages;
     uint64_t refused; /* malformed messages */
-    uint64_t gaps;    /* losses of unread messages by the topic */
+    uint64_t gaps;    /* times that the topic deleted messages before they were read */
 };
 
 /* Returns NULL when out of memory. */
@@ -144,14 +146,15 @@ bool worker_is_there(const struct merged_worker *worker, int64_t now_ns);
 /* Returns the document, which the caller frees; NULL: out of memory. */
 char *merged_document(const struct merged *merged, int64_t now_ns);
 
-/* The same for Prometheus: the metric names of Grafana's service graph and span metrics, with the
- * prefix blkin_, self times, and the workers. Rows and edges beyond `series` are summed in
- * "(other)". */
+/* Returns the sums for Prometheus, which the caller frees; NULL: out of memory. The page has
+ * the figures of the root, the workers' counters, the rows with their self times, and the edges.
+ * Rows and edges have the metric names of Grafana's span metrics and service graph, with the prefix
+ * blkin_. Rows and edges beyond `series` are summed in "(other)". */
 char *merged_page(const struct merged *merged, size_t series, int64_t now_ns);
 
-/* Print a counter for Prometheus: its head, then a line for each worker; instance NULL: no label.
- */
+/* Prints the head of a counter for Prometheus: its help and its type. */
 void work_counter_print_head(struct printer *page, const struct work_counter *counter);
+/* Prints the counter's line for one worker, with its name as a label. instance NULL: no label. */
 void work_counter_print(struct printer *page, const struct work_counter *counter,
                         const char *instance, const struct work_counts *counts);
 

@@ -81,7 +81,7 @@ struct otlp_in {
     struct loop *loop;
     struct otlp_in_callbacks callbacks;
     uint64_t spans_per_s; /* of one sender; 0: no limit */
-    int64_t now_ns;       /* when the spans of `message` were received */
+    int64_t now_ns;       /* the time of the current call of otlp_in_take_message() */
     struct receiver_message *message;
     struct otlp_peers peers;
     struct slow_spans slow;
@@ -91,8 +91,8 @@ struct otlp_in {
 
 /* ---- spans in -------------------------------------------------------------------------------- */
 
-/* Returns 0 if the sender has an allowance, else the seconds until then. One message may exceed the
- * allowance. */
+/* Returns 0 if the sender may send a request now, else the seconds until it may. One message may
+ * exceed the allowance. */
 static unsigned otlp_in_busy_s(void *context, struct otlp_peer *peer)
 {
     const struct otlp_in *in = context;
@@ -135,9 +135,10 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
     peer->counts.alarms_held_back += !is_given;
 }
 
-/* A step ends after this time, so that other work of the loop can run. */
-#define STEP_NS     INT64_C(5000000)
-#define STEP_FIELDS 256
+/* One call decodes for at most this long, so that other work of the loop can run. The call looks at
+ * the clock after each CALL_FIELDS fields. */
+#define CALL_NS     INT64_C(5000000)
+#define CALL_FIELDS 256
 
 static bool otlp_in_take_message(void *context, struct receiver_message *message)
 {
@@ -153,8 +154,8 @@ static bool otlp_in_take_message(void *context, struct receiver_message *message
     in->message = message;
     sdk_store_begin(peer->store);
     do
-        has_more = otlp_decode_some(&message->decoding, STEP_FIELDS, otlp_in_take_span, in);
-    while (has_more && clock_ns() - begun_ns < STEP_NS);
+        has_more = otlp_decode_some(&message->decoding, CALL_FIELDS, otlp_in_take_span, in);
+    while (has_more && clock_ns() - begun_ns < CALL_NS);
     peer->counts.spans_in += decoded->spans - before.decoding.decoded.spans;
     peer->counts.spans_invalid += decoded->invalid - before.decoding.decoded.invalid;
     peer->counts.spans_too_large += message->too_large - before.too_large;

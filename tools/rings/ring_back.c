@@ -5,9 +5,9 @@
 
 enum back_step { BACK_RECORD, BACK_PIECE_ENDS, BACK_DAMAGED };
 
-/* Returns the position before which programs may have changed bytes during the copy. Uses `end` if
- * it is later than the ring's end, because a program may have moved the ring's end back. */
-static uint64_t back_oldest(struct ring ring, uint64_t end)
+/* Returns the position before which programs may be changing bytes now. Uses `end` if it is later
+ * than the ring's end, because a program may have moved the ring's end back. */
+static uint64_t back_intact_from(struct ring ring, uint64_t end)
 {
     const uint64_t now = ring_committed(ring), newest = now > end ? now : end;
     const uint64_t whole = ring.size - RING_RECORD_MAX;
@@ -15,17 +15,18 @@ static uint64_t back_oldest(struct ring ring, uint64_t end)
     return newest > whole ? newest - whole : 0;
 }
 
-/* Copies the piece before back->at. Returns false if no bytes of the piece are whole. */
+/* Copies the piece before back->at. Returns false if all bytes of the piece may have been
+ * overwritten. */
 static bool back_copy(const struct ring_back *back, struct ring_back_copy *copy, uint64_t until)
 {
     const uint64_t start = back->at - until > BACK_PIECE ? back->at - BACK_PIECE : until;
 
-    copy->oldest = back_oldest(back->ring, back->end);
+    copy->oldest = back_intact_from(back->ring, back->end);
     copy->from = start > copy->oldest ? start : copy->oldest;
     if (copy->from >= back->at)
         return false;
     ring_copy(back->ring, copy->from, back->at, copy->bytes);
-    copy->oldest = back_oldest(back->ring, back->end);
+    copy->oldest = back_intact_from(back->ring, back->end);
     return true;
 }
 
@@ -84,7 +85,7 @@ struct ring_back ring_back_begin(struct ring ring, uint64_t end)
 
 uint64_t ring_back_oldest(const struct ring_back *back)
 {
-    return back_oldest(back->ring, back->end);
+    return back_intact_from(back->ring, back->end);
 }
 
 void ring_walk_piece(struct ring_back *back, struct ring_back_copy *copy, uint64_t until,
@@ -101,23 +102,23 @@ void ring_walk_piece(struct ring_back *back, struct ring_back_copy *copy, uint64
 
 bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_entry *entry)
 {
-    const uint64_t end = ring_committed(ring), from = back_oldest(ring, end);
+    const uint64_t end = ring_committed(ring), from = back_intact_from(ring, end);
     const uint64_t length = end - from < RING_OLDEST_BYTES ? end - from : RING_OLDEST_BYTES;
     uint64_t begin = 0, trailer, size;
 
     if (!from || end <= from)
         return false;
     ring_copy(ring, from, from + length, copy);
-    /* bytes are a record if one trailer stands before them and one at their end, and the trailer at
-     * their end has their length */
+    /* a record is found between two trailers, if the second has the distance between them as its
+     * size */
     for (uint64_t at = 0; at + RING_TRAILER_SIZE <= length; at += 8) {
         memcpy(&trailer, copy + at, sizeof(trailer));
         size = ring_size_by(trailer, from + at);
-        if (from + at < back_oldest(ring, end) || !size)
+        if (from + at < back_intact_from(ring, end) || !size)
             continue;
         if (begin && ring_event_of(trailer) != RING_PAD && size == at + RING_TRAILER_SIZE - begin) {
             *entry = ring_entry_of(copy + begin, trailer);
-            return from + begin >= back_oldest(ring, end);
+            return from + begin >= back_intact_from(ring, end);
         }
         begin = at + RING_TRAILER_SIZE;
     }

@@ -8,11 +8,11 @@
 
 #include <stdlib.h>
 
-/* The limit of a request for offsets: an open transaction of the previous worker may have to time
- * out. */
+/* How long a request for committed offsets may take: it waits until an open transaction of the
+ * previous worker times out. */
 #define GROUP_COMMITTED_MS 30000
 #define GROUP_POLL_MS      50  /* one wait for a message */
-#define BATCH              256 /* messages between the other tasks of the worker's loop */
+#define MESSAGES_PER_TURN  256 /* messages between the other tasks of the worker's loop */
 
 struct group {
     const struct work_settings *settings;
@@ -32,7 +32,8 @@ const struct input *group_input(const struct group *group)
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-/* places: of partitions that the worker gives back; the function frees the list. */
+/* Commits all counts. `places` may already have the places of partitions that the worker gives
+ * back. Frees `places`. */
 static bool group_commit_with(struct group *group, rd_kafka_topic_partition_list_t *places)
 {
     bool is_committed;
@@ -76,9 +77,9 @@ static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *p
     group_take_answer(rd_kafka_incremental_assign(group->consumer, partitions));
 }
 
-/* Commits the counts of these partitions before the worker returns the partitions. If the group has
- * revoked them already, another worker counts the same messages again. The counts of all partitions
- * are one sum, so the worker then has to fail. */
+/* Commits all counts, with the places of all partitions, before the worker returns these
+ * partitions. If the group has revoked them already, another worker counts the same messages again.
+ * The counts of all partitions are one sum, so the worker then has to fail. */
 static void group_give_back(struct group *group, rd_kafka_topic_partition_list_t *partitions)
 {
     rd_kafka_topic_partition_list_t *places = rd_kafka_topic_partition_list_new(partitions->cnt);
@@ -146,10 +147,13 @@ void group_read(struct group *group)
     for (int count = 1; message; count++) {
         group_take(group, message);
         rd_kafka_message_destroy(message);
-        message = count < BATCH && !ending_has_failed() ? rd_kafka_consumer_poll(group->consumer, 0)
-                                                        : NULL;
+        message = count < MESSAGES_PER_TURN && !ending_has_failed()
+                      ? rd_kafka_consumer_poll(group->consumer, 0)
+                      : NULL;
     }
-    input_pass_time(group->input); /* other partitions may always have messages */
+    /* not only when the worker is idle: one partition may be quiet while others always have
+     * messages */
+    input_pass_time(group->input);
     input_relieve(group->input);
 }
 
