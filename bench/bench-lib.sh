@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the library's benchmarks, each mode in the session it needs. Prints the runs, and "MODE NAME VALUE" for
-# each count. Runs under scripts/isolate.
+# each count. scripts/isolate must run this script.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
@@ -11,14 +11,14 @@ set -u -o pipefail
 private_begin
 bench=$BUILD/bench
 export BLKIN_RINGS=none # an agent may run on this machine
-processes=10            # for each mode: the layout of a process's memory changes a figure by up to 10 %
+processes=10            # for each mode except threads: the layout of a process's memory changes a figure by up to 10 %
 
 bench_lib() {
     timeout 300 "$bench/bench-lib" "$@"
 }
 
 # Measures the same program while 0, 1 or 2 other sessions filter on durations.
-filters() {
+measure_filters() {
     local turn pass others number
     while read -r -u 3 turn pass others; do
         for ((number = 1; number <= others; number++)); do
@@ -31,21 +31,22 @@ filters() {
     done 3< <(plan "$processes" 0 1 2)
 }
 
-# instructions KIND CALLS: prints the number of instructions of a program, which waits for LTTng's registration if there is
-# a session. The first program of a session has a child, whose number is printed first: the last number counts.
-instructions() {
+# count_instructions KIND CALLS: prints the number of instructions of a program, which waits for LTTng's registration if
+# there is a session. The first program in a session has a child. Valgrind prints the child's instructions first, so
+# the last line is taken.
+count_instructions() {
     LTTNG_UST_REGISTER_TIMEOUT=-1 \
         timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
         "$bench/bench-lib" count "$1" "$2" 2>&1 | sed -n 's/.*Collected : //p' | tail -n 1
 }
 
-# counts MODE KIND...: instructions of one call, without those of the loop around it.
-counts() {
+# print_counts MODE KIND...: instructions of one call, without those of the loop around it.
+print_counts() {
     local mode=$1 kind few many empty=0
     shift
     for kind in empty "$@"; do
-        few=$(instructions "$kind" 1000)
-        many=$(instructions "$kind" 101000)
+        few=$(count_instructions "$kind" 1000)
+        many=$(count_instructions "$kind" 101000)
         [ -n "$few" ] && [ -n "$many" ] || {
             complain "valgrind has counted nothing"
             exit 1
@@ -58,7 +59,7 @@ counts() {
 }
 
 # before there is a session daemon, because talking to a daemon takes a varying number of instructions
-counts off root child
+print_counts off root child
 
 start_sessiond || exit 1
 
@@ -68,10 +69,10 @@ runs unsampled "$processes" bench_lib unsampled
 bench_session alarm 'blkin:slow' || exit 1
 runs rules "$processes" bench_lib rules
 end_session alarm
-filters
+measure_filters
 runs usage "$processes" bench_lib usage
-counts whole child current
-as_without counts without child current
+print_counts whole child current
+as_without print_counts without child current
 if [ "$(nproc)" -ge 2 ]; then
     runs threads 4 bench_lib threads
 fi

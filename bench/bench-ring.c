@@ -49,7 +49,7 @@ static void go_to(const struct blkin_provider *provider)
 
 static void go_to_ring(void)
 {
-    go_to(ring_provider_over(&blkin_no_provider));
+    go_to(ring_provider_use_over(&blkin_no_provider));
 }
 
 static void go_nowhere(void)
@@ -72,7 +72,7 @@ static void prepare(void)
     }
     if (madvise(map->memory, map->bytes, MADV_COLLAPSE) != 0) /* as the agent does it */
         perror("bench-ring: no huge pages");
-    memcpy(&nowhere, ring_provider_over(&blkin_no_provider), sizeof(nowhere));
+    memcpy(&nowhere, ring_provider_use_over(&blkin_no_provider), sizeof(nowhere));
     nowhere.record = record_nowhere;
     ring_process.map = map;
     go_to_ring();

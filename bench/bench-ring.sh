@@ -15,8 +15,8 @@ bench_ring() {
     timeout 300 "$bench/bench-ring" "$@"
 }
 
-# instructions KIND CALLS
-instructions() {
+# count_instructions KIND CALLS
+count_instructions() {
     timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bench/bench-ring-count" count "$1" "$2" 2>&1 |
         sed -n 's/.*Collected : //p'
 }
@@ -31,8 +31,8 @@ while read -r -u 3 turn pass what; do
     must bench_ring off "$socket" | as_run ring "$turn" "$pass" || exit 1
 done 3< <(plan "$processes" off awaiting)
 for kind in nowhere ring; do
-    few=$(instructions $kind 1000)
-    many=$(instructions $kind 101000)
+    few=$(count_instructions $kind 1000)
+    many=$(count_instructions $kind 101000)
     [ -n "$few" ] && [ -n "$many" ] || {
         complain "valgrind has counted nothing"
         exit 1

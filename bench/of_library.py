@@ -9,7 +9,7 @@ from measure import BUILD, SRC, Failed, Found, script
 from paired import difference, ratio
 
 STEPS = 8  # of the span with steps in bench-lib.c
-EMPTY = "an empty loop, taken off"
+EMPTY = "an empty loop is subtracted"
 
 
 def added_by_step(of, to):
@@ -62,9 +62,9 @@ def span_figures(found, got):
 
 
 def step_figures(found, got):
-    bare = f"a span of which nothing is said: {got.median('on', 'bare_span'):.1f} ns"
+    bare = f"a span without annotations and tags: {got.median('on', 'bare_span'):.1f} ns"
     found.compare("step_ns", "on", "stepped_span", "bare_span", added_by_step, "ns/step", None,
-                  "a span without steps, taken off")
+                  "a span without steps is subtracted")
     found.compare("step_vs_span", "on", "stepped_span", "bare_span", lambda of, to: added_by_step(of, to) / to, "ratio",
                   "<= 0.35", bare)
     integer = got.median("on", "integer")
@@ -98,15 +98,17 @@ def usage_figures(got):
                 "level 0: over those of a library without usage")
     level0, clock, meters = (f"{got.median('usage', name):.1f} ns" for name in ("level0", "cpu_clock", "meters"))
     for level, target, what in (
-            (1, "<= 1100", f"a span of which nothing is said, at level 0: {level0}; the kernel's CPU clock alone, read "
-             f"twice: {clock}"),
-            (2, "<= 1100", f"the same; that and getrusage(2) alone, twice: {meters}"), (3, None, "the same")):
+            (1, "<= 1100", f"a span without annotations and tags, at level 0: {level0}; the kernel's CPU clock alone, "
+             f"read twice: {clock}"),
+            (2, "<= 1100", f"the same; the CPU clock and getrusage(2) alone, each read twice: {meters}"),
+            (3, None, "the same")):
         found.absolute(f"level{level}_ns", "usage", f"level{level}", "ns/span", target, what)
     return found
 
 
 def ring():
-    """Measures the cost of the agent's ring over a span without a provider."""
+    """Measures the time that the agent's ring adds to a span whose provider discards it. Measures also the time that
+    waiting for an agent adds to a span that is off."""
     got = script("bench-ring.sh")
     found = Found("rec", got)
     for name, of, to, target, what in (
@@ -122,7 +124,7 @@ def ring():
 
 
 def otel():
-    """Measures the same spans of another library, built with its users' tool: go."""
+    """Measures the same spans of another library, which `go build` builds."""
     if not shutil.which("go"):
         raise Failed("go is missing: install golang-go (1.19 or newer)")
     program = BUILD / "bench/otel"

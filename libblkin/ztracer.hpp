@@ -15,7 +15,7 @@
 
 #include <string>
 
-/* A daemon may already have wrapped this include in extern "C": the header allows both. */
+/* zipkin_c.h declares extern "C" itself; this second one does no harm. */
 extern "C" {
 #include "zipkin_c.h"
 }
@@ -43,7 +43,8 @@ private:
 
     friend class Trace;
 
-    // Called after a copy. Where the source points to its own storage, points to this object's.
+    // Called after a copy. For each string that the source stores itself, makes the pointer refer
+    // to this object's storage.
     void repoint(bool own_ip, bool own_name)
     {
         if (own_ip)
@@ -127,7 +128,7 @@ public:
     }
 };
 
-/* A span. Not traced (valid() is false) until a constructor or init() gives it ids. */
+/* A span. Not traced (valid() is false) until a constructor, init() or set_info() gives it ids. */
 class Trace : private blkin_trace
 {
 private:
@@ -155,8 +156,8 @@ public:
         clear();
     }
 
-    // A child of parent if the parent is traced (ep NULL: the parent's endpoint), else a new root,
-    // also below a parent that is not traced.
+    // A child of parent if parent is traced; ep NULL takes the parent's endpoint. Without a traced
+    // parent, a new root.
     Trace(const char *span, const Endpoint *ep, const Trace *parent = NULL)
     {
         clear();
@@ -221,7 +222,8 @@ public:
         if (ep)
             return blkin_set_trace_properties(this, i, span, ep);
 
-        // ep may be NULL, as in the constructor: events and children then have their own endpoints.
+        // ep may be NULL, as in the constructor: events and children then must be given an endpoint
+        // each.
         const int error = blkin_set_trace_info(this, i);
         if (error == 0) {
             name = span;

@@ -37,12 +37,12 @@ static const struct blkin_service *service_in_slot(const char *name, const char 
     return &slots[slot];
 }
 
-const struct blkin_service *blkin_make_service(void)
+const struct blkin_service *blkin_make_default_service(void)
 {
     const struct blkin_service *none = NULL,
                                *made = service_in_slot(program_invocation_short_name, NULL, 0);
 
-    /* if another thread has called blkin_set_service() meanwhile, its service stays */
+    /* if another thread has set a service meanwhile, that one stays */
     if (__atomic_compare_exchange_n(&blkin_service, &none, made, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         return made;

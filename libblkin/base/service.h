@@ -38,13 +38,13 @@ void blkin_service_prepare(struct blkin_service *service, const char *name, cons
 extern __attribute__((visibility("hidden"))) const struct blkin_service *blkin_service;
 
 /* Makes the default service, which has the program's name, unless there is a service now. */
-const struct blkin_service *blkin_make_service(void);
+const struct blkin_service *blkin_make_default_service(void);
 
 static inline const struct blkin_service *blkin_default_service(void)
 {
     const struct blkin_service *service = __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
 
-    return __builtin_expect(service != NULL, 1) ? service : blkin_make_service();
+    return __builtin_expect(service != NULL, 1) ? service : blkin_make_default_service();
 }
 
 #endif

@@ -82,7 +82,7 @@ void preload_config_look(uint64_t now_ns)
         blkin_policy_refresh(&config_source);
 }
 
-void preload_config_fix(void)
+void preload_config_freeze(void)
 {
     __atomic_store_n(&preload_config_due_ns, UINT64_MAX, __ATOMIC_RELAXED);
 }

@@ -33,10 +33,10 @@ enum preload_file_calls {
 };
 
 /* How a process with a seccomp filter is traced. */
-enum preload_filters {
-    PRELOAD_FILTERS_RINGS, /* into the agent's rings, without LTTng */
-    PRELOAD_FILTERS_LEAVE, /* not at all */
-    PRELOAD_FILTERS_TRACE, /* as usual: the user says that an inherited filter allows LTTng */
+enum preload_seccomp {
+    PRELOAD_SECCOMP_RINGS, /* into the agent's rings, without LTTng */
+    PRELOAD_SECCOMP_LEAVE, /* not at all */
+    PRELOAD_SECCOMP_TRACE, /* as usual: the user says that an inherited filter allows LTTng */
 };
 
 struct preload_range {
@@ -44,15 +44,16 @@ struct preload_range {
 };
 
 struct preload_config {
-    unsigned generation; /* decisions of an older generation are made again */
-    bool is_traced;      /* this program matches `programs` */
-    bool guesses_are_linked;
-    uint8_t filters;     /* enum preload_filters */
-    int8_t usage;        /* 0 to 3, or PRELOAD_USAGE_UNSET */
-    uint8_t file_calls;  /* enum preload_file_calls */
-    uint8_t payload;     /* number of a request's first bytes that are recorded */
-    uint8_t range_count; /* 0: all ports */
-    uint64_t least_ns;   /* shorter spans are not recorded */
+    /* number of the configuration; decisions made under an older one are made again */
+    unsigned generation;
+    bool is_traced;          /* this program matches `programs` */
+    bool guesses_are_linked; /* guesses=link: a guessed cause is the parent, not only a mark */
+    uint8_t seccomp;         /* enum preload_seccomp */
+    int8_t usage;            /* 0 to 3, or PRELOAD_USAGE_UNSET */
+    uint8_t file_calls;      /* enum preload_file_calls */
+    uint8_t payload;         /* number of a request's first bytes that are recorded */
+    uint8_t range_count;     /* 0: all ports */
+    uint64_t least_ns;       /* shorter spans are not recorded */
     struct preload_range ranges[PRELOAD_RANGES_MAX];
     char service[PRELOAD_SERVICE_MAX]; /* "": the program's name */
     /* globs, each with a NUL; an empty glob ends the list; no glob: all programs, or all files */
@@ -83,8 +84,8 @@ bool preload_config_has_file(const struct preload_config *config, const char *pa
 extern __attribute__((visibility("hidden"))) const struct preload_config *preload_config_in_force;
 extern __attribute__((visibility("hidden"))) uint64_t preload_config_due_ns;
 
-/* The pointer is valid until the next call that may wait. Nothing is traced before
- * preload_config_init(). */
+/* Nothing is traced before preload_config_init(). Do not keep the pointer across a call that may
+ * block: the library reuses its slot after seven changes. */
 static inline const struct preload_config *preload_config(void)
 {
     return __atomic_load_n(&preload_config_in_force, __ATOMIC_ACQUIRE);
@@ -94,15 +95,16 @@ static inline const struct preload_config *preload_config(void)
 void preload_config_init(void);
 
 /* From now on, the file is not read any more. */
-void preload_config_fix(void);
+void preload_config_freeze(void);
 
 /* Returns the configured name, or the name that the program had at its start. */
 const char *preload_service_name(void);
 
-/* Reads the file if it has changed. One thread at a time does the work. */
+/* At most once a second, reads the file if it has changed. One thread at a time does the work; the
+ * others do not wait. */
 void preload_config_look(uint64_t now_ns);
 
-/* Reads the file if it has changed, at most once a second. */
+/* Does the same, without a call if the second is not over. */
 static inline void preload_config_refresh(uint64_t now_ns)
 {
     if (__builtin_expect(now_ns >= __atomic_load_n(&preload_config_due_ns, __ATOMIC_RELAXED), 0))

@@ -133,7 +133,7 @@ static const struct config_key {
     {"min-us", read_min_us, 0, 0, NULL, false, '\0', "microseconds, as in min-us=100"},
     {"usage", NULL, AT(usage), 3, NULL, false, '\0', "usage=0, 1, 2 or 3"},
     {"guesses", NULL, AT(guesses_are_linked), 0, guesses, false, '\0', "guesses=mark or link"},
-    {"seccomp", NULL, AT(filters), 0, seccomp, false, '\0', "seccomp=rings, leave or trace"},
+    {"seccomp", NULL, AT(seccomp), 0, seccomp, false, '\0', "seccomp=rings, leave or trace"},
     {"payload", NULL, AT(payload), PRELOAD_PAYLOAD_MAX, NULL, false, '\0',
      "bytes of each request, as in payload=0 to 64"},
     {"service", read_service, AT(service), 0, NULL, true, '\0',

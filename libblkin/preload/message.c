@@ -22,7 +22,8 @@ static void called_count_cause(enum preload_cause how)
     preload_count(counts[how]);
 }
 
-/* Stores the cause. A certain cause waits for the answer from now on. */
+/* Stores the cause. If the cause is not a guess, the request that is the cause waits for the answer
+ * from now on. */
 static void called_set_cause(struct interaction *interaction, struct cause cause)
 {
     interaction->cause = (uint8_t)cause.how;
@@ -53,7 +54,8 @@ void called_forget_opener(struct connection *connection)
     interaction_release(opener);
 }
 
-/* Ends the current interaction if it is answered. Returns true if it is an unanswered request. */
+/* Ends the current interaction if it is answered. Returns true if the current interaction still
+ * waits for its answer. Gives an interaction whose first write failed to this thread. */
 static bool called_end_answered(struct connection *connection)
 {
     struct interaction *interaction = interaction_current(connection);
@@ -63,7 +65,8 @@ static bool called_end_answered(struct connection *connection)
         return false;
     if (interaction_phase(interaction) == PHASE_ANSWERED)
         interaction_finish(interaction);
-    if (interaction_phase(interaction) == PHASE_NEW) /* retry of a first write that failed */
+    /* the first write failed, and this thread tries again */
+    if (interaction_phase(interaction) == PHASE_NEW)
         interaction->worker = interaction_worker();
     is_unanswered = interaction_phase(interaction) < PHASE_ANSWERED;
     interaction_release(interaction);
@@ -302,8 +305,8 @@ bool message_after_answer(pool_name written, size_t count, size_t wanted)
     return is_all;
 }
 
-/* If a thread is still sending the answer, that thread records it: the peer may close the
- * connection right after the last byte. */
+/* If a thread is still sending the answer, that thread records the interaction: the peer
+ * may close the connection right after the last byte. */
 void message_end_connection(struct connection *connection)
 {
     struct interaction *interaction = interaction_current(connection);
@@ -321,7 +324,7 @@ void message_end_connection(struct connection *connection)
     interaction_release(interaction);
 }
 
-void message_abandon(struct connection *connection)
+void message_give_up_connection(struct connection *connection)
 {
     struct interaction *interaction = interaction_current(connection);
 

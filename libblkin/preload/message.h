@@ -29,7 +29,7 @@ void message_after_write(struct connection *connection, struct bytes head, size_
 void message_end_sending(struct connection *connection);
 
 /* Called when tracing is off. Gives up the connection's interactions. */
-void message_abandon(struct connection *connection);
+void message_give_up_connection(struct connection *connection);
 
 /* Called when the program connects. is_on: finds the request that is certainly the cause. */
 void called_connect(int fd, const struct sockaddr *address, socklen_t length, bool is_on);

@@ -35,11 +35,11 @@ void *pool_at(struct pool *pool, uint32_t index)
 
 #define POOL_RESERVED_BYTES (8 << 20)
 
-static bool pool_is_fixed; /* for all pools */
+static bool pool_is_frozen; /* for all pools */
 
-void pool_fix(void)
+void pool_freeze(void)
 {
-    __atomic_store_n(&pool_is_fixed, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&pool_is_frozen, true, __ATOMIC_RELEASE);
 }
 
 void pool_reserve(struct pool *pool)
@@ -91,7 +91,7 @@ static char *pool_make_chunk(struct pool *pool, uint32_t index)
     const size_t bytes = pool->size << pool_chunk(index);
     char *there = NULL, *first, *chunk;
 
-    if (__atomic_load_n(&pool_is_fixed, __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&pool_is_frozen, __ATOMIC_ACQUIRE))
         return NULL;
     first = chunk = pool_take_first(bytes);
     if (!chunk)

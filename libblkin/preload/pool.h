@@ -46,7 +46,7 @@ static inline pool_name pool_name_of(const struct pool_item *item)
 void pool_reserve(struct pool *pool);
 
 /* From now on, no pool maps memory, because that needs a system call. */
-void pool_fix(void);
+void pool_freeze(void);
 
 /* Returns an object that only the caller has, or NULL. The object still has its old content. Other
  * threads find the object after pool_publish(). */

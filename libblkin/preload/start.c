@@ -1,5 +1,6 @@
 /*
- * The start of the process, and of a child of fork(2); the first wait of a server.
+ * Start and end of the process and of threads, fork(2), the first wait of a server, signals during
+ * that wait.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,8 +28,9 @@ void start_end_all(void)
     interaction_end_unanswered();
 }
 
-/* The parent records its interactions. This library has no locks that a fork could leave locked. If
- * another thread was changing a pool, the pool may lose that object. */
+/* The child forgets all interactions, because the parent records them. This library has no locks
+ * that a fork could leave locked. If another thread was changing a pool during the fork, the
+ * child's pool may lose the object that was added or taken. */
 void start_after_fork(void)
 {
     if (preload_is_filtered)
@@ -77,7 +79,8 @@ bool server_begin(bool may_restart)
     saved_errno = preload_enter();
     if (server_change_state(SERVER_NEW, SERVER_HAS_BEGUN) && preload_config()->is_traced) {
         blkin_server_begins_();
-        connection_prepare_keys(); /* not in each child that a server forks for a connection */
+        /* now, so that the children forked for each connection need not do it */
+        connection_prepare_keys();
     }
     preload_leave(saved_errno);
     return server_deliver_signals(&before, may_restart);
@@ -121,16 +124,16 @@ PRELOAD_PUBLIC const char blkin_preload_decides_ = 1;
 
 bool start_make_quiet(void)
 {
-    if (!preload_config()->is_traced || preload_config()->filters == PRELOAD_FILTERS_LEAVE ||
+    if (!preload_config()->is_traced || preload_config()->seccomp == PRELOAD_SECCOMP_LEAVE ||
         !thread_follow() || !blkin_be_quiet_())
         return false;
-    preload_config_fix();
+    preload_config_freeze();
     server_skip_begin();
     connection_reserve();
     interaction_reserve();
     file_reserve();
     thread_reserve();
-    pool_fix();
+    pool_freeze();
     preload_has_filter = true;
     __atomic_store_n(&preload_quiet, true, __ATOMIC_RELEASE);
     return true;
@@ -143,7 +146,7 @@ void start_before_chroot(void)
     connection_prepare_keys();
 }
 
-static bool start_is_filtered(void)
+static bool start_has_filter(void)
 {
     char text[4096];
     const char *line;
@@ -159,11 +162,11 @@ __attribute__((constructor(103))) static void start(void)
 
     preload_note_process();
     preload_config_init();
-    preload_has_filter = start_is_filtered();
-    if (preload_has_filter && preload_config()->filters == PRELOAD_FILTERS_LEAVE)
+    preload_has_filter = start_has_filter();
+    if (preload_has_filter && preload_config()->seccomp == PRELOAD_SECCOMP_LEAVE)
         preload_is_filtered = true;
     (void)pthread_atfork(NULL, NULL, start_after_fork);
-    if (preload_has_filter && preload_config()->filters != PRELOAD_FILTERS_TRACE)
+    if (preload_has_filter && preload_config()->seccomp != PRELOAD_SECCOMP_TRACE)
         blkin_lttng_start_(false);
     else if (preload_config()->is_traced)
         blkin_lttng_start_(true);

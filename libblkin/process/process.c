@@ -54,7 +54,7 @@ static void process_publish(void)
     const struct blkin_provider *below = blkin_lttng_provider_in_use();
     const bool has_rings = ring_map() != NULL;
     const bool awaits = !has_rings && ring_find_state() != RING_NEVER;
-    const struct blkin_provider *table = has_rings ? ring_provider_over(below) : below;
+    const struct blkin_provider *table = has_rings ? ring_provider_use_over(below) : below;
 
     __atomic_store_n(&blkin_provider_table, table, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_original_tracepoints, awaits ? process_awaiting : table->zipkin,

@@ -178,7 +178,7 @@ void ring_provider_init(const struct blkin_provider *below)
             (struct blkin_tracepoint){&ring_is_on_and_looks, ring_record_original};
 }
 
-const struct blkin_provider *ring_provider_over(const struct blkin_provider *below)
+const struct blkin_provider *ring_provider_use_over(const struct blkin_provider *below)
 {
     __atomic_store_n(&ring_below, below, __ATOMIC_RELEASE);
     return &ring_over(below)->table;

@@ -8,8 +8,8 @@
  * only to the provider below.
  *
  * The rings always get spans, process events, metrics, alarms and the original API's events. The
- * rings get streaming events only while an LTTng session wants such events, because the agent has
- * the whole spans.
+ * agent needs only whole spans. So streaming events get into the rings only if they are made
+ * anyway, for an LTTng session.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,10 +19,10 @@
 #include "tracepoints/format/provider_table.h"
 
 /* Makes the table over this provider. Called once for LTTng's provider and once for
- * blkin_no_provider, each before ring_provider_over(). */
+ * blkin_no_provider, each before ring_provider_use_over(). */
 void ring_provider_init(const struct blkin_provider *below);
 
-/* Returns the table over this provider. */
-const struct blkin_provider *ring_provider_over(const struct blkin_provider *below);
+/* Makes this provider the one below the rings, and returns the table over it. */
+const struct blkin_provider *ring_provider_use_over(const struct blkin_provider *below);
 
 #endif

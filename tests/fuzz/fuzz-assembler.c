@@ -12,7 +12,8 @@
 
 #include "finished_span.h"
 
-/* Returns a small number mostly, so that events meet; sometimes a number at an edge of a range. */
+/* Returns a small number mostly, so that several events have the same ids and keys; sometimes a
+ * number at an edge of a range. */
 static uint64_t take_number(struct fuzz *source)
 {
     static const uint64_t edges[] = {UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, 1, 999, 1001};
@@ -25,7 +26,7 @@ static uint64_t take_number(struct fuzz *source)
     return take(source, 8);
 }
 
-/* Returns mostly one of a few texts, so that events meet. */
+/* Returns mostly one of a few texts, so that several events have the same ids and keys. */
 static struct text take_text(struct fuzz *source)
 {
     static const char *const texts[] = {"", "a", "host", "cr", "ss", "cs", "sr", "10.0.0.1", "::1"};
@@ -35,7 +36,7 @@ static struct text take_text(struct fuzz *source)
                         : take_bytes(source, choice % 40);
 }
 
-/* Programs repeat ids: in one input of two, there are hardly any other ids. */
+/* Programs repeat ids: in every second input, nearly all ids are 1 or 2. */
 static bool repeats_ids;
 
 static uint64_t take_id(struct fuzz *source)
@@ -88,7 +89,7 @@ static void note_loss(struct fuzz *source, struct assembler *assembler)
     };
     const unsigned copies = take(source, 1) == 255 ? LOSSES_MAX + 2 : 1;
 
-    /* more losses than the assembler stores, because it may note one for each event */
+    /* more losses than the assembler stores: the source may report one for each event */
     for (unsigned i = 0; i < copies; i++)
         assembler_note_loss(assembler, &loss);
 }
@@ -122,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct assembler_counts *counts;
     struct event event;
 
-    random_number = sum_of(data, size);
+    random_number = hash_of(data, size);
     assembler = assembler_new(&options, take_span, NULL);
     REQUIRE(assembler);
     spans = 0;
@@ -142,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             event.time_ns ^= (int64_t)(i & 1);
         }
     }
-    while (assembler_flush_some(assembler, 1 + sum_of(data, size) % 3))
+    while (assembler_flush_some(assembler, 1 + hash_of(data, size) % 3))
         ;
     counts = assembler_counts(assembler);
     REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +

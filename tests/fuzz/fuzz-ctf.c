@@ -423,7 +423,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make_folder();
         make_classes();
     }
-    random_number = sum_of(data, size);
+    random_number = hash_of(data, size);
     write_trace(&source);
     (void)unlink(spans_file);
     run_graph();

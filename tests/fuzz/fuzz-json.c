@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct entries entries;
     struct span span = {0};
 
-    random_number = sum_of(data, size);
+    random_number = hash_of(data, size);
     encoder = zipkin_json_encoder_new();
     REQUIRE(encoder);
     is_slow = is_one_in(2003, data, size);

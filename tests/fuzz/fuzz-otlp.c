@@ -295,7 +295,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct body body = {.count = 0};
     uint32_t count;
 
-    random_number = sum_of(data, size);
+    random_number = hash_of(data, size);
     encoder = otlp_protocol.encoder_new();
     REQUIRE(encoder);
     is_slow = is_one_in(2003, data, size);

@@ -177,7 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct event read = event;
     size_t length;
 
-    random_number = sum_of(data, size);
+    random_number = hash_of(data, size);
     spans = incomplete = steps = tags = 0;
     trace_id = event.trace_id;
     length = put_packed(&source, &event, text);

@@ -209,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz source = {data, data + size};
     int fd;
 
-    random_number = sum_of(data, size);
+    random_number = hash_of(data, size);
     written_count = 0;
     length = 0;
     if (take(&source, 1) & 3) {

@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct text rules_text;
     struct tail_rules *rules, *others;
 
-    random_number = sum_of(data, size);
+    random_number = hash_of(data, size);
     set_up();
     source = (struct fuzz){data, data + size};
     rules_text = (struct text){text, take_rules(text, sizeof(text))};

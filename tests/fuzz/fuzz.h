@@ -26,7 +26,7 @@ struct fuzz {
     const uint8_t *at, *end;
 };
 
-/* Takes a number of bytes from the input; zeros when the input is used up. */
+/* Takes a big-endian integer of `bytes` bytes; missing bytes are 0. */
 static inline uint64_t take(struct fuzz *source, unsigned bytes)
 {
     uint64_t value = 0;
@@ -45,7 +45,7 @@ static inline struct text take_bytes(struct fuzz *source, size_t length)
     return text;
 }
 
-static inline unsigned sum_of(const uint8_t *data, size_t size)
+static inline unsigned hash_of(const uint8_t *data, size_t size)
 {
     unsigned sum = 0;
 
@@ -54,17 +54,17 @@ static inline unsigned sum_of(const uint8_t *data, size_t size)
     return sum;
 }
 
-/* Returns true for one input in `number`, always the same ones: for checks that would take most of
- * the time. */
+/* Returns true for one input in `number` of those of at least 8 bytes, always the same ones: for
+ * checks that would take most of the time. */
 static inline bool is_one_in(unsigned number, const uint8_t *data, size_t size)
 {
-    return size >= 8 && sum_of(data, size) % number == 0;
+    return size >= 8 && hash_of(data, size) % number == 0;
 }
 
 static uint64_t random_number;
 
-/* Replaces the system's getrandom(). Its numbers would make executions of the same input differ,
- * and would cost a system call. */
+/* Replaces the system's getrandom(). The system's numbers would make executions of the same input
+ * differ, and would cost a system call. */
 ssize_t getrandom(void *buffer, size_t length, unsigned flags)
 {
     (void)flags;

@@ -69,7 +69,8 @@ TEST(test_each_cpu)
     open_and_sample();
     CHECK(count_of("cpu") == 3);
     CHECK(value("cpu", "cpu1", "system.cpu.time.user") == 400 * NS_PER_MS);
-    /* as in the kernel: a small step back is no restart of a counter; one CPU is removed */
+    /* iowait goes back a little, as the kernel's counter may: this is no restart. cpu1 is removed.
+     */
     put_file("proc/stat", "cpu  100 20 30 4001 49 6 7 8\ncpu0 60 10 20 2000 29 3 4 5\n");
     sample();
     CHECK(count_of("cpu") == 2);
@@ -98,7 +99,7 @@ TEST(test_disks_come_and_go)
     CHECK(value("disk", "sdb", "system.disk.operations.read") == 5);
     CHECK(host_counts(host).ended == 1);
 
-    /* in another order, and with the first name again, which is another disk now */
+    /* another order; sda is back, but is another disk */
     put_file("proc/diskstats", "8 32 sdc 7 0 0 0 0 0 0 0 0 0 0\n8 0 sda 8 0 0 0 0 0 0 0 0 0 0\n"
                                "8 16 sdb 9 0 0 0 0 0 0 0 0 0 0\n8 16 sdb 9 0 0 0 0 0 0 0 0 0 0\n");
     sample();
@@ -164,7 +165,7 @@ TEST(test_wrap)
     CHECK(host_counts(host).not_understood == 1);
 }
 
-TEST(test_without_pressure)
+TEST(test_missing_files)
 {
     remove_tree("proc/pressure");
     remove_tree("proc/vmstat");
@@ -306,7 +307,7 @@ TEST(test_times)
     seen_count = 0;
     host_sample(host, first - 1, see, NULL);
     CHECK(seen_count == 0);
-    for (uint64_t i = 0; i < 20; i++) { /* two seconds that begin in any second */
+    for (uint64_t i = 0; i < 20; i++) { /* two seconds, which need not begin at a full second */
         CHECK(host_next(host) == first + i * 100 * NS_PER_MS);
         host_sample(host, host_next(host), see, NULL);
     }
@@ -351,7 +352,7 @@ TEST(test_configuration)
     CHECK_TEXT(error.text, "/dev/null/nowhere: expected a folder with proc in it: Not a directory");
 }
 
-/* Changes bytes of a file at random, or cuts the file: see() checks each sample. */
+/* Changes bytes of a file at random, and sometimes also cuts the file: see() checks each sample. */
 TEST(test_broken)
 {
     static const char *const files[] = {"proc/stat",

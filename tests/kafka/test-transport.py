@@ -2,7 +2,7 @@
 # The sink's Kafka transport with a real broker. Each span comes once, in its trace's partition, in messages of the
 # right size. Brokers are away, killed, or refuse the user; topics are missing, or grow. In = out + counted.
 #
-# KILLS: how often the broker is killed under load; then also for a sink with little patience.
+# KILLS: how often the broker is killed (1 if not set). If it is set, test_killed_with_little_patience runs, too.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 900
 import json
@@ -24,18 +24,18 @@ from common import PATIENCE, pause  # noqa: E402
 
 DRIVER = os.path.join(os.environ["BUILD"], "tests/plugin/exporter-driver")
 KILLS = int(os.environ.get("KILLS", "1"))
-# the sink's own for kafka://
-BATCHES = {"batch_spans": 8000, "batch_bytes": 8 << 20, "batch_timeout_ms": 20, "request_timeout_ms": 30000,
+# the sink's defaults for kafka://
+DEFAULTS = {"batch_spans": 8000, "batch_bytes": 8 << 20, "batch_timeout_ms": 20, "request_timeout_ms": 30000,
            "retry_timeout_ms": 60000}
 # outcomes that a span may have
 OUTCOMES = ("accepted", "refused", "invalid", "too_large", "possibly_persisted", "undelivered", "dropped", "no_memory")
 
 
 class Driver:
-    """exporter-driver, which checks its account all the time."""
+    """exporter-driver, which checks in = out + counted all the time."""
 
     def __init__(self, endpoint, *steps, **options):
-        args = [f"{name.replace('_', '-')}={value}" for name, value in {**BATCHES, **options}.items()]
+        args = [f"{name.replace('_', '-')}={value}" for name, value in {**DEFAULTS, **options}.items()]
         self.process = subprocess.Popen([DRIVER, f"endpoint={endpoint}", *args, *steps], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
         self.messages, self.counts = "", {}
@@ -76,14 +76,15 @@ def drive(endpoint, *steps, status=0, **options):
 
 
 def spans_of(message):
-    """(trace id, span id) of each, from JSON or OTLP."""
+    """Returns (trace id, span id) of each span of a message in Zipkin's JSON or OTLP."""
     if message[:1] == b"[":
         return [(span["traceId"].rjust(32, "0"), int(span["id"], 16)) for span in json.loads(message)]
     return [(span.trace_id.hex(), int(span.span_id.hex(), 16)) for _, _, span in otlp.spans(message)]
 
 
 def partition_of(trace, partitions):
-    """FNV-1a as a signed number, its absolute value: Sarama and librdkafka choose the partition of this key so."""
+    """Returns the partition that Sarama and librdkafka choose for this key: the absolute value of its signed 32-bit
+    FNV-1a hash, modulo the partitions."""
     value = 0x811c9dc5
     for byte in trace.encode():
         value = (value ^ byte) * 0x01000193 & 0xffffffff
@@ -153,7 +154,7 @@ class Transport(unittest.TestCase):
             self.assertCountEqual(self.spans(topic), range(1, 20001))
             messages = self.check_partitions(8, topic)
             for _, _, message in messages:
-                if form == "otlp":  # a part of an endpoint that repeats is written once
+                if form == "otlp":  # all spans have one resource, which is written once
                     self.assertEqual(len(otlp.request(message).resource_spans), 1)
             self.assertLess(len(messages), 40)  # of 3 batches
 
@@ -213,12 +214,12 @@ class Transport(unittest.TestCase):
         run = drive(self.url(), "add:1", status=1)
         self.assertIn("Unknown topic", run.messages)
         self.assertIn("make the topic", run.messages)
-        for form in ("zipkin", "otlp"):  # divided when the number of parts is known
+        for form in ("zipkin", "otlp"):  # the batches are divided when the number of partitions is known
             topic = f"{self.topic}_{form}"
             # an unacknowledged message is neither sent again nor counted as accepted
             run = Driver(self.url(topic=topic), "add:5000", "flush", "close", require_collector="no", per_trace=3,
                          format=form, request_timeout_ms=60000)
-            wait_until(lambda: "trying again" in run.messages, "it tries", 60)
+            wait_until(lambda: "trying again" in run.messages, "the message 'trying again'", 60)
             self.broker.create(topic, 8)
             self.assertEqual(run.end().counts["accepted"], 5000)
             self.assertCountEqual(self.spans(topic), range(1, 5001))
@@ -253,7 +254,7 @@ class Transport(unittest.TestCase):
         reported."""
         self.broker.create(self.topic, 4)
         run = Driver(self.url(), "add:100", "wait:accepted:100", "pause", "add:16000", "requests:5",
-                     "sleep:300", "interrupt", "close",  # the broker, which hangs, cannot report its messages
+                     "sleep:300", "interrupt", "close",  # the broker hangs, so it does not acknowledge the messages
                       flush_timeout_ms=1000, on_full="block")
         wait_until(lambda: len(self.spans()) == 100, "the first ones")
         self.broker.process.send_signal(signal.SIGSTOP)
@@ -291,8 +292,8 @@ class Transport(unittest.TestCase):
     def test_killed_under_load(self):
         """With patience and a queue, all spans arrive once."""
         self.broker.create(self.topic, 4)
-        # longer than a broker's start on a busy machine: messages that time out before may be in the log, and are
-        # reported so
+        # longer than a broker's start on a busy machine: a message that times out earlier may be in the log, and
+        # counts as possibly persisted
         spans, run, log = self.under_kills(lambda: random.uniform(0, 2), request_timeout_ms=START_S * 3000,
                                            retry_timeout_ms=START_S * 6000)
         print(f"{KILLS} kills, {spans} spans: {run.count('accepted')} acknowledged, {len(log)} in the log, "

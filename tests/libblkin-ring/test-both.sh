@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# LTTng and the agent's rings at once: each gets its own events. A ring does not make a program stream spans to LTTng.
+# LTTng and the agent's rings at once: both get the same events. A ring does not make a program stream spans to LTTng.
 # Two readers agree on the contents of the rings; one of them was written from doc/format.md.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -23,7 +23,7 @@ check() {
     while read -r event count; do
         grep -qx "$event $count" "$WORK/$name.rings" && grep -qx "$event $count" "$WORK/$name.read" || {
             cat "$WORK/$name.rings" "$WORK/$name.read"
-            fail "$name: the rings do not have $count $event"
+            fail "$name: the rings, or the reader's result, do not have $count $event"
         }
         [ "$(grep -c " $event:" "$WORK/$name.events")" -eq "$count" ] ||
             fail "$name: LTTng has $(grep -c " $event:" "$WORK/$name.events") $event, not $count"
@@ -50,11 +50,11 @@ blkin:end $all
 blkin:annotation_info $all
 EOF
 
-# without a session, the rings get all events
+# without a session, the rings get all spans and annotations of the original API
 timeout 60 "$programs/both" $times >"$WORK/alone" || fail "alone: both has failed"
 grep -qx "blkin:span $all" "$WORK/alone" && grep -qx "zipkin:timestamp $all" "$WORK/alone" || {
     cat "$WORK/alone"
-    fail "without a session, the rings do not have all events"
+    fail "without a session, the rings do not have all spans and annotations of the original API"
 }
 
 # the folder of the socket exists without a socket: LTTng has each span

@@ -1,7 +1,7 @@
 /*
  * Trace contexts: the specifications' examples, their limits, and malformed input. context_model.h
- * checks the meaning of a text; this file checks which texts are accepted, and how they are written
- * again.
+ * checks the meaning of a text; this file checks which texts are accepted, how they are written
+ * again, and the fields of some examples.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -41,41 +41,41 @@ static int is_accepted(int format, const char *text, size_t length)
 /* ---------------------------------------------------------------- texts */
 
 #define PARENT    "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-#define W3C       "12345678901234567890123456789012-1234567890123456-"
+#define W3C_IDS   "12345678901234567890123456789012-1234567890123456-"
 #define TRACE_128 "80f198ee56343ba864fe8b2a57d3eff7"
 #define TRACE_64  "64fe8b2a57d3eff7"
 #define SPAN_64   "e457b5a2e4d86bd1"
-#define UP        "05e3ac9a4f6e3b90"
+#define PARENT_64 "05e3ac9a4f6e3b90"
 #define ZEROS     "0000000000000000"
 
 static const struct {
     int format;
     const char *text, *written; /* NULL: written unchanged */
 } accepted[] = {
-    /* level 1, 3.2.3 and 3.1; level 2, the random flag */
+    /* W3C Trace Context, level 1, sections 3.2.3 and 3.1; level 2: the random flag */
     {TRACEPARENT, PARENT, NULL},
     {TRACEPARENT, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00", NULL},
     {TRACEPARENT, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03", NULL},
-    /* bits that are not defined are read over and not sent on */
-    {TRACEPARENT, "00-" W3C "ff", "00-" W3C "03"},
-    {TRACEPARENT, "00-" W3C "fc", "00-" W3C "00"},
+    /* bits that are not defined are ignored, and not sent on */
+    {TRACEPARENT, "00-" W3C_IDS "ff", "00-" W3C_IDS "03"},
+    {TRACEPARENT, "00-" W3C_IDS "fc", "00-" W3C_IDS "00"},
     /* a 64-bit trace id, and ids that are zero in one half */
     {TRACEPARENT, "00-0000000000000000a3ce929d0e0e4736-0000000000000001-01", NULL},
     /* higher versions, from the W3C test suite: written as version 00 */
-    {TRACEPARENT, "cc-" W3C "01", "00-" W3C "01"},
-    {TRACEPARENT, "cc-" W3C "01-what-the-future-will-be-like", "00-" W3C "01"},
-    {TRACEPARENT, "01-" W3C "03-", "00-" W3C "01"},
+    {TRACEPARENT, "cc-" W3C_IDS "01", "00-" W3C_IDS "01"},
+    {TRACEPARENT, "cc-" W3C_IDS "01-what-the-future-will-be-like", "00-" W3C_IDS "01"},
+    {TRACEPARENT, "01-" W3C_IDS "03-", "00-" W3C_IDS "01"},
     /* B3's README, and Brave's documentation */
-    {B3, TRACE_128 "-" SPAN_64 "-1-" UP, NULL},
+    {B3, TRACE_128 "-" SPAN_64 "-1-" PARENT_64, NULL},
     {B3, TRACE_128 "-" SPAN_64, NULL},
-    {B3, TRACE_128 "-" SPAN_64 "-d-" UP, NULL},
+    {B3, TRACE_128 "-" SPAN_64 "-d-" PARENT_64, NULL},
     {B3, "0", NULL},
     {B3, "1", NULL},
     {B3, "d", NULL},
     /* each form with a 64-bit trace id */
     {B3, TRACE_64 "-" SPAN_64 "-0", NULL},
-    {B3, TRACE_64 "-" SPAN_64 "-0-" UP, NULL},
-    {B3, TRACE_64 "-" SPAN_64 "-" UP, NULL},
+    {B3, TRACE_64 "-" SPAN_64 "-0-" PARENT_64, NULL},
+    {B3, TRACE_64 "-" SPAN_64 "-" PARENT_64, NULL},
     /* leading zeros are dropped, a parent of zeros is no parent */
     {B3, ZEROS TRACE_64 "-" SPAN_64 "-1", TRACE_64 "-" SPAN_64 "-1"},
     {B3, TRACE_64 "-" SPAN_64 "-1-" ZEROS, TRACE_64 "-" SPAN_64 "-1"},
@@ -88,25 +88,28 @@ static const struct {
     const char *text;
 } refused[] = {
     {TRACEPARENT, ""},
-    {TRACEPARENT, "00-" W3C "011"},
-    {TRACEPARENT, "00-" W3C "01-"},
+    {TRACEPARENT, "00-" W3C_IDS "011"},
+    {TRACEPARENT, "00-" W3C_IDS "01-"},
     {TRACEPARENT, "00-123456789012345678901234567890123-1234567890123456-01"},
-    {TRACEPARENT, "ff-" W3C "01"},
-    {TRACEPARENT, "cc-" W3C "01.what-the-future-will-be-like"},
-    {TRACEPARENT, "cc-" W3C "0x-"},
-    {TRACEPARENT, " " PARENT}, /* the carrier has removed white space */
+    {TRACEPARENT, "ff-" W3C_IDS "01"},
+    {TRACEPARENT, "cc-" W3C_IDS "01.what-the-future-will-be-like"},
+    {TRACEPARENT, "cc-" W3C_IDS "0x-"},
+    {TRACEPARENT, " " PARENT}, /* refused: the carrier must remove white space first */
     {TRACEPARENT, "00-00000000000000000000000000000000-1234567890123456-01"},
     {TRACEPARENT, "00-12345678901234567890123456789012-0000000000000000-01"},
     {B3, "2"},
     {B3, "not-a-tumor"},
-    /* parts: one too few, one too many, empty */
+    /* parts: too few; empty; in the wrong order; an empty one at the end */
     {B3, TRACE_128},
-    {B3, TRACE_64 "-" SPAN_64 "--" UP},
-    {B3, TRACE_64 "-" SPAN_64 "-" UP "-1"},
-    {B3, TRACE_64 "-" SPAN_64 "-1-" UP "-"},
-    /* id lengths: only 16 and 32 for the trace, 16 for the span */
+    {B3, TRACE_64 "-" SPAN_64 "--" PARENT_64},
+    {B3, TRACE_64 "-" SPAN_64 "-" PARENT_64 "-1"},
+    {B3, TRACE_64 "-" SPAN_64 "-1-" PARENT_64 "-"},
+    /* id lengths */
     {B3, "4fe8b2a57d3eff7-" SPAN_64 "-1"},
     {B3, "0" TRACE_128 "-" SPAN_64 "-1"},
+    {B3, TRACE_64 "-457b5a2e4d86bd1-1"},
+    {B3, TRACE_64 "-0" SPAN_64 "-1"},
+    /* ids of zeros; white space */
     {B3, ZEROS ZEROS "-" SPAN_64 "-1"},
     {B3, TRACE_64 "-" ZEROS "-1"},
     {B3, " " TRACE_64 "-" SPAN_64 "-1"},
@@ -155,13 +158,15 @@ static void test_each_byte(int format, const char *text)
         changed[i] = '\0';
         (void)is_accepted(format, changed, i);
     }
-    HOLDS(count > 16 * 48 && count < 17 * length); /* hex digits, in lower case */
+    /* Each text has at least 48 hex digits, and 16 bytes are accepted for each: lower case only.
+     * Fewer bytes are accepted elsewhere. */
+    HOLDS(count > 16 * 48 && count < 17 * length);
 }
 
 TEST(test_bytes)
 {
     test_each_byte(TRACEPARENT, PARENT);
-    test_each_byte(B3, TRACE_128 "-" SPAN_64 "-1-" UP);
+    test_each_byte(B3, TRACE_128 "-" SPAN_64 "-1-" PARENT_64);
     test_each_byte(B3, TRACE_128 "-" SPAN_64 "-d");
 }
 
@@ -224,13 +229,13 @@ TEST(test_fields)
         const char *texts[5];
         const char *single; /* the same in one header; NULL: refused */
     } cases[] = {
-        {{TRACE_128, SPAN_64, UP, "1", NULL}, TRACE_128 "-" SPAN_64 "-1-" UP},
+        {{TRACE_128, SPAN_64, PARENT_64, "1", NULL}, TRACE_128 "-" SPAN_64 "-1-" PARENT_64},
         {{TRACE_64, SPAN_64, NULL, "false", NULL}, TRACE_64 "-" SPAN_64 "-0"},
         {{TRACE_64, SPAN_64, NULL, "TRUE", NULL}, TRACE_64 "-" SPAN_64 "-1"},
         {{TRACE_64, SPAN_64, NULL, "False", NULL}, TRACE_64 "-" SPAN_64 "-0"},
-        {{TRACE_64, SPAN_64, UP, NULL, NULL}, TRACE_64 "-" SPAN_64 "-" UP},
-        {{TRACE_64, SPAN_64, UP, NULL, "1"}, TRACE_64 "-" SPAN_64 "-d-" UP},
-        {{TRACE_64, SPAN_64, UP, "0", "1"}, TRACE_64 "-" SPAN_64 "-d-" UP},
+        {{TRACE_64, SPAN_64, PARENT_64, NULL, NULL}, TRACE_64 "-" SPAN_64 "-" PARENT_64},
+        {{TRACE_64, SPAN_64, PARENT_64, NULL, "1"}, TRACE_64 "-" SPAN_64 "-d-" PARENT_64},
+        {{TRACE_64, SPAN_64, PARENT_64, "0", "1"}, TRACE_64 "-" SPAN_64 "-d-" PARENT_64},
         {{TRACE_64, SPAN_64, ZEROS, "1", "0"}, TRACE_64 "-" SPAN_64 "-1"},
         {{TRACE_64, SPAN_64, NULL, "1", "true"}, TRACE_64 "-" SPAN_64 "-1"},
         {{TRACE_64, SPAN_64, NULL, NULL, ""}, TRACE_64 "-" SPAN_64},
@@ -245,7 +250,7 @@ TEST(test_fields)
         {{TRACE_64, SPAN_64, NULL, "d", NULL}, NULL},
         {{TRACE_64, SPAN_64, NULL, "truee", NULL}, NULL},
         {{TRACE_64, SPAN_64, NULL, "x", "1"}, NULL},
-        {{TRACE_64, SPAN_64, UP "0", "1", NULL}, NULL},
+        {{TRACE_64, SPAN_64, PARENT_64 "0", "1", NULL}, NULL},
         {{TRACE_64, SPAN_64, "05E3AC9A4F6E3B90", "1", NULL}, NULL},
     };
     struct blkin_context context, single;
@@ -264,7 +269,7 @@ TEST(test_fields)
         HOLDS(blkin_context_to_b3_fields(&context, &values) == 0);
         HOLDS(strcmp(values.trace_id, texts[0] ? texts[0] : "") == 0);
         HOLDS(strcmp(values.span_id, texts[1] ? texts[1] : "") == 0);
-        HOLDS(strcmp(values.parent_span_id, context.parent_span_id ? UP : "") == 0);
+        HOLDS(strcmp(values.parent_span_id, context.parent_span_id ? PARENT_64 : "") == 0);
         HOLDS(strcmp(values.flags, context.flags & CONTEXT_DEBUG ? "1" : "") == 0);
         HOLDS(strcmp(values.sampled, context.flags & CONTEXT_DEBUG ? ""
                                      : !(context.flags & DECIDED)  ? ""
@@ -368,7 +373,7 @@ TEST(test_tracestate)
     HOLDS(takes_list(32, "") && takes_list(31, ","));
     HOLDS(!takes_list(33, "") && !takes_list(32, ",") && !takes_list(32, ", "));
 
-    (void)snprintf(subject, sizeof(subject), "tracestate beside others");
+    (void)snprintf(subject, sizeof(subject), "tracestate: other cases");
     HOLDS(blkin_context_set_tracestate(&context, "foo=1\0", 6) == -EINVAL && !context.tracestate);
     /* a list without entries removes the former tracestate */
     HOLDS(blkin_context_set_tracestate(&context, "a=b", 3) == 0 && context.tracestate);
@@ -446,7 +451,8 @@ TEST(test_opencensus)
     HOLDS(context.flags == (SAMPLED | DECIDED | REMOTE) && !context.tracestate);
     HOLDS(blkin_context_to_opencensus(&context, written) == 29);
     HOLDS(memcmp(written, example, 29) == 0);
-    /* the last byte, options: not sampled, or undecided without it */
+    /* The last byte has the options. All its values are accepted. Without the byte, the context is
+     * undecided. */
     memcpy(bytes, example, 29);
     for (int options = 0; options < 256; options++) {
         bytes[28] = (char)options;
@@ -487,7 +493,8 @@ TEST(test_packed)
     HOLDS(blkin_context_to_packed(&context, &packed) == 0);
     HOLDS(memcmp(&packed, &original, sizeof(original)) == 0);
 
-    /* an unsampled context packs to zeros and back; a child in such a trace has a span id */
+    /* An unsampled context is packed as zeros. A child in such a trace sends a span id without a
+     * trace id: this is also unsampled. */
     context.flags = DECIDED;
     HOLDS(blkin_context_to_packed(&context, &packed) == 0);
     HOLDS(memcmp(&packed, zeros, sizeof(zeros)) == 0);
@@ -497,7 +504,7 @@ TEST(test_packed)
     HOLDS(context.flags == (DECIDED | REMOTE) && !blkin_context_has_ids(&context));
     HOLDS(context.span_id == 0 && context.parent_span_id == 0);
 
-    /* contexts without all ids */
+    /* contexts that lack an id */
     for (size_t i = 0; i < COUNT(incomplete); i++)
         HOLDS(blkin_context_to_packed(&incomplete[i], &packed) == -EINVAL);
     context = (struct blkin_context){.trace_id_high = 1, .span_id = 1};

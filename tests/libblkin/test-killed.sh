@@ -28,12 +28,13 @@ killed streamed 'blkin:*'
 for name in open "open step" "ended step"; do
     [ "$(spans streamed "$name")" = 1 ] || fail "streamed: the span, or step, $name is missing"
 done
-grep -q 'last sign of life' "$WORK/streamed.json" || fail "streamed: its annotation is missing"
+grep -q 'last sign of life' "$WORK/streamed.json" || fail "streamed: the annotation of the open span is missing"
 [ "$(grep -o 'blkin.incomplete' "$WORK/streamed.json" | wc -l)" = 2 ] ||
     fail "streamed: span and step are not marked as incomplete"
 
-# torn BUFFERS COUNT: kills a process in the middle of a record. LTTng delivers all sub-buffers before the one with the
-# record, and none from there on. If each process has its own buffers, no other process loses an event.
+# torn uid|pid SPANS: kills a process in the middle of a record; at least SPANS spans must arrive. LTTng delivers all
+# sub-buffers before the one with the record, and none from there on. If each process has its own buffers, no other
+# process loses an event.
 torn() {
     local mode=$1
     {

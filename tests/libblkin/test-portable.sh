@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The code for other processors than x86-64, with CLOCK_MONOTONIC and without SSE2. It is built and run on this
-# processor, and on an emulated aarch64 where no LTTng is needed.
+# processor. The parts that need no LTTng are also run on an emulated aarch64.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
@@ -11,16 +11,16 @@ set -u
 
 portable=$BUILD/portable
 unit=(test-ids test-digits test-macros test-context test-original-api)
-made=${portable#"$SRC/"} # as make names it
-make -s -j 2 -C "$SRC" BUILD="$portable" CPPFLAGS=-DBLKIN_PORTABLE include "$made/lib/libblkin-lttng.so.1" \
-    "${unit[@]/#/$made/tests/libblkin/}" "$made"/tests/libblkin/{test-clock,spans,cost,services} >/dev/null ||
+portable_target=${portable#"$SRC/"} # as make names it
+make -s -j 2 -C "$SRC" BUILD="$portable" CPPFLAGS=-DBLKIN_PORTABLE include \
+    "$portable_target/lib/libblkin-lttng.so.1" "${unit[@]/#/$portable_target/tests/libblkin/}" "$portable_target"/tests/libblkin/{test-clock,spans,cost,services} >/dev/null ||
     fail "the build with BLKIN_PORTABLE"
 mkdir -p "$portable/plugins" && cp -p "$BUILD"/plugins/*.so "$portable/plugins/"
 for name in "${unit[@]}"; do
     timeout 60 "$portable/tests/libblkin/$name" || fail "$name with BLKIN_PORTABLE: status $?"
 done
 "$portable/tests/libblkin/test-clock"
-[ $? = 77 ] || fail "the counter is the clock with BLKIN_PORTABLE"
+[ $? = 77 ] || fail "test-clock with BLKIN_PORTABLE: expected status 77 (the counter is not the clock)"
 for name in test-spans test-cost; do
     BUILD=$portable timeout 60 bash "$SRC/tests/libblkin/$name.sh" || fail "$name.sh with BLKIN_PORTABLE: status $?"
 done
@@ -32,7 +32,7 @@ if ! type -P $cross qemu-aarch64 >/dev/null || [ ! -d /usr/aarch64-linux-gnu ]; 
     echo "not tested: aarch64: there is no $cross, or no qemu-aarch64"
     exit 0
 fi
-builds() {
+build_with() { # COMPILER OUTPUT ARGUMENT...
     "$1" -std=c11 -O2 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE -iquote "$SRC" -I"$SRC/libblkin" -I"$SRC/tests" \
         -I"$BUILD/include" -o "${@:2}" || fail "$2 does not build with $1"
 }
@@ -41,23 +41,23 @@ other=$BUILD/aarch64
 rm -rf "$other" && mkdir -p "$other/lib"
 for source in "$SRC"/libblkin/*.c "$SRC"/libblkin/{base,context,policy,process,ring,span,usage}/*.c \
     "$SRC"/tracepoints/format/*.c; do
-    builds $cross "$other/lib/${source##*/}.o" -c "$source"
+    build_with $cross "$other/lib/${source##*/}.o" -c "$source"
 done
 for name in "${unit[@]}" spans nestings slow; do
-    builds $cross "$other/$name" "$SRC/tests/libblkin/$name.c" "$other"/lib/*.o
+    build_with $cross "$other/$name" "$SRC/tests/libblkin/$name.c" "$other"/lib/*.o
 done
 for name in "${unit[@]}"; do
     "${emulate[@]}" "$other/$name" || fail "$name on aarch64: status $?"
 done
 
 # Writing into rings; no signal interrupts the writer here.
-builds $cross "$other/test-write" -rdynamic "$SRC"/tests/libblkin-ring/{test-write,parts/rings,parts/sequence}.c \
+build_with $cross "$other/test-write" -rdynamic "$SRC"/tests/libblkin-ring/{test-write,parts/rings,parts/sequence}.c \
     "$SRC"/babeltrace-plugin/base/unix_socket.c "$SRC"/tools/rings/{memory,ring_read}.c "$other"/lib/*.o
 "${emulate[@]}" "$other/test-write" || fail "test-write on aarch64: status $?"
 
-# A provider prints the events: both processors make the same events.
-builds $cross "$other/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
-builds "${CC:-cc}" "$portable/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
+# A provider prints the events, to check that both processors make the same ones.
+build_with $cross "$other/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
+build_with "${CC:-cc}" "$portable/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
 events() {
     grep '^[0-9]*: ' "$1" | grep -v '^4: ' # without process events, whose number depends on the time
 }

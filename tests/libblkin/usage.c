@@ -95,7 +95,7 @@ static void planted(void)
     set_level(3);
     planted_burn();
     planted_sleep();
-    whole("faults", NULL, 2);
+    record_span_with_faults("faults", NULL, 2);
     planted_wait();
 }
 
@@ -108,24 +108,24 @@ static void nested(void)
     struct blkin_context context;
 
     begin(&span, "nested 5", NULL);
-    fault(1);
-    whole("nested child 2", &span, 2);
-    fault(4);
+    make_page_faults(1);
+    record_span_with_faults("nested child 2", &span, 2);
+    make_page_faults(4);
     blkin_span_end(&span);
 
     begin(&span, "around a step 5", NULL);
     blkin_step_begin(&span, "step", BLKIN_INTERNAL);
-    fault(1);
+    make_page_faults(1);
     blkin_step_context(&span, &context);
     {
         struct blkin_span child;
 
         blkin_span_begin_remote(&child, "child of a step 2", BLKIN_CLIENT, &context);
-        fault(2);
+        make_page_faults(2);
         blkin_span_end(&child);
     }
     blkin_step_end(&span);
-    fault(4);
+    make_page_faults(4);
     blkin_span_end(&span);
 }
 
@@ -134,39 +134,39 @@ static void current(void)
     struct blkin_span outer, span, child;
 
     begin(&outer, "around all 11", NULL);
-    fault(1);
+    make_page_faults(1);
     begin(&span, "current 5", &outer);
-    fault(8); /* of the outer span, which has its own usage only while it is current */
+    make_page_faults(8); /* of the outer span, which has its own usage only while it is current */
     {
         BLKIN_CURRENT_SCOPE(&span);
-        fault(1);
+        make_page_faults(1);
         begin(&child, "current child 4", blkin_current());
         {
             BLKIN_CURRENT_SCOPE(&child);
-            whole("leaf of the child 1", blkin_current(), 1);
-            fault(4);
+            record_span_with_faults("leaf of the child 1", blkin_current(), 1);
+            make_page_faults(4);
         }
         blkin_span_end(&child);
-        fault(4);
+        make_page_faults(4);
     }
-    fault(2); /* of the outer span, too */
+    make_page_faults(2); /* of the outer span, too */
     blkin_span_end(&span);
     blkin_span_end(&outer);
 
     begin(&span, "ended while current 3", NULL);
     {
         BLKIN_CURRENT_SCOPE(&span);
-        fault(3);
+        make_page_faults(3);
         blkin_span_end(&span);
-        fault(4);
+        make_page_faults(4);
     }
     /* the struct has another span while it is the current one of the thread */
     (void)blkin_set_current(&span);
-    whole("root within none 2", NULL, 2);
+    record_span_with_faults("root within none 2", NULL, 2);
     for (int i = 0; i < 2; i++) {
         begin(&span, "again and again 2", NULL);
         (void)blkin_set_current(&span);
-        fault(2);
+        make_page_faults(2);
         blkin_span_end(&span);
     }
     (void)blkin_set_current(NULL);
@@ -175,7 +175,7 @@ static void current(void)
 static void *continue_as_current(void *span)
 {
     (void)blkin_set_current(span);
-    fault(2);
+    make_page_faults(2);
     (void)blkin_set_current(NULL);
     blkin_span_end(span);
     return NULL;
@@ -183,7 +183,7 @@ static void *continue_as_current(void *span)
 
 static void *end_span(void *span)
 {
-    fault(2);
+    make_page_faults(2);
     blkin_span_end(span);
     return NULL;
 }
@@ -191,7 +191,7 @@ static void *end_span(void *span)
 static void *make_current(void *span)
 {
     (void)blkin_set_current(span);
-    fault(2);
+    make_page_faults(2);
     (void)blkin_set_current(NULL);
     return NULL;
 }
@@ -202,32 +202,32 @@ static void handed_over(void)
 
     begin(&span, "current here and there 3", NULL);
     (void)blkin_set_current(&span);
-    fault(1);
+    make_page_faults(1);
     (void)blkin_set_current(NULL);
-    elsewhere(continue_as_current, &span);
+    run_on_other_thread(continue_as_current, &span);
 
     begin(&span, "wanders", NULL);
-    fault(1);
-    elsewhere(end_span, &span);
+    make_page_faults(1);
+    run_on_other_thread(end_span, &span);
 
     begin(&span, "handed over while current", NULL);
     (void)blkin_set_current(&span);
-    fault(1);
-    elsewhere(end_span, &span);
+    make_page_faults(1);
+    run_on_other_thread(end_span, &span);
     (void)blkin_set_current(NULL);
 
     begin(&span, "current in two threads", NULL);
     (void)blkin_set_current(&span);
-    elsewhere(make_current, &span);
+    run_on_other_thread(make_current, &span);
     (void)blkin_set_current(NULL);
     blkin_span_end(&span);
 
     begin(&span, "sends a child 5", NULL);
-    fault(1);
+    make_page_faults(1);
     begin(&child, "sent child wanders", &span);
-    elsewhere(end_span, &child);
-    fault(4);
-    whole("next child 2", &span, 2);
+    run_on_other_thread(end_span, &child);
+    make_page_faults(4);
+    record_span_with_faults("next child 2", &span, 2);
     blkin_span_end(&span);
 }
 
@@ -238,12 +238,12 @@ static void in_turns(void)
 
     begin(&a, "in turns", NULL);
     begin(&b, "in turns", NULL);
-    fault(1);
+    make_page_faults(1);
     blkin_span_end(&a);
     blkin_span_end(&b);
 
     begin(&a, "overtaken", NULL);
-    whole("overtakes 2", NULL, 2);
+    record_span_with_faults("overtakes 2", NULL, 2);
     blkin_span_end(&a);
 
     {
@@ -251,22 +251,22 @@ static void in_turns(void)
 
         begin(&parent, "has siblings 3", NULL);
         begin(&a, "overtaken by a sibling", &parent);
-        whole("overtaking sibling 2", &parent, 2);
-        fault(1);
+        record_span_with_faults("overtaking sibling 2", &parent, 2);
+        make_page_faults(1);
         blkin_span_end(&a);
-        fault(2);
+        make_page_faults(2);
         blkin_span_end(&parent);
     }
 
     begin(&a, "overtaken by one that is not sampled", NULL);
-    whole("unsampled", NULL, 1);
+    record_span_with_faults("unsampled", NULL, 1);
     blkin_span_end(&a);
 
     begin(&a, "overtaken by a current one", NULL);
     begin(&b, "current one 1", NULL);
     {
         BLKIN_CURRENT_SCOPE(&b);
-        fault(1);
+        make_page_faults(1);
     }
     blkin_span_end(&b);
     blkin_span_end(&a);
@@ -276,12 +276,12 @@ static void in_turns(void)
     begin(&b, "current in turns 5", NULL);
     for (int i = 0; i < 2; i++) {
         (void)blkin_set_current(&a);
-        fault(i ? 1 : 4);
+        make_page_faults(i ? 1 : 4);
         (void)blkin_set_current(&b);
-        fault(i ? 4 : 1);
+        make_page_faults(i ? 4 : 1);
     }
     (void)blkin_set_current(NULL);
-    fault(2);
+    make_page_faults(2);
     blkin_span_end(&a);
     blkin_span_end(&b);
 }
@@ -293,7 +293,7 @@ static void deep(const struct blkin_span *parent, int levels)
     begin(&span, "deep 1", parent);
     if (levels > 1)
         deep(&span, levels - 1);
-    fault(1);
+    make_page_faults(1);
     blkin_span_end(&span);
 }
 
@@ -309,9 +309,9 @@ static void odd_ends(void)
 
     begin(&span, "around a dropped one 1", NULL);
     begin(&child, "dropped", &span);
-    fault(2);
+    make_page_faults(2);
     blkin_span_drop(&child);
-    fault(1);
+    make_page_faults(1);
     blkin_span_end(&span);
 
     begin(&span, "over fork", NULL);
@@ -320,10 +320,10 @@ static void odd_ends(void)
     (void)blkin_set_current(NULL);
     pid = fork();
     if (pid == 0) {
-        fault(1);
+        make_page_faults(1);
         blkin_span_end(&span);
         blkin_span_end(&child);
-        whole("child of fork 8", NULL, 8);
+        record_span_with_faults("child of fork 8", NULL, 8);
         _exit(check_failures);
     }
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
@@ -337,7 +337,7 @@ static void odd_ends(void)
         blkin_span_annotate(&span, "a text that is thirty bytes...");
     blkin_step_begin(&span, "step", BLKIN_INTERNAL);
     blkin_span_tag_string(&span, "key", "value");
-    fault(1);
+    make_page_faults(1);
     blkin_step_end(&span);
     blkin_span_end(&span);
 }
@@ -349,7 +349,7 @@ static void on_signal(int signal)
     (void)signal;
     begin(&span, "handler 2", NULL);
     before = blkin_set_current(&span);
-    fault(2);
+    make_page_faults(2);
     (void)blkin_set_current(before);
     blkin_span_end(&span);
 }
@@ -362,9 +362,9 @@ static void interrupted(void)
     begin(&span, "interrupted 5", NULL);
     {
         BLKIN_CURRENT_SCOPE(&span);
-        fault(1);
+        make_page_faults(1);
         CHECK(raise(SIGUSR1) == 0);
-        fault(4);
+        make_page_faults(4);
     }
     blkin_span_end(&span);
 }
@@ -391,10 +391,10 @@ static void storm(void)
         (void)blkin_set_current(&span);
         begin(&child, "stormed child 1", &span);
         (void)blkin_set_current(&child);
-        fault(1);
+        make_page_faults(1);
         (void)blkin_set_current(&span);
         blkin_span_end(&child);
-        fault(1);
+        make_page_faults(1);
         (void)blkin_set_current(NULL);
         blkin_span_end(&span);
     }
@@ -420,6 +420,6 @@ int main(int argc, char **argv)
         {"planted", planted}, {"charges", charges}, {"storm", storm}, {NULL, NULL}};
 
     (void)blkin_init();
-    whole("first", NULL, 0);
+    record_span_with_faults("first", NULL, 0);
     return check_run_mode(modes, argc > 1 ? argv[1] : NULL);
 }

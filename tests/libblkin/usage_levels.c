@@ -20,7 +20,7 @@ static void levels(void)
 
     for (int level = 3; level >= 0; level--) {
         set_level(level);
-        whole(names[level], NULL, 1);
+        record_span_with_faults(names[level], NULL, 1);
         begin(&span, "open while it changes", NULL);
         (void)blkin_set_current(&span);
         set_level(level ? 0 : 3);
@@ -36,13 +36,13 @@ static void levels(void)
     }
     set_level(2);
     CHECK(blkin_set_sampling("always,usage=1") == 0);
-    whole("level 1", NULL, 1);
+    record_span_with_faults("level 1", NULL, 1);
     set_level(3); /* the policy overrides the call */
-    whole("level 1", NULL, 1);
+    record_span_with_faults("level 1", NULL, 1);
     CHECK(blkin_set_sampling("always") == 0); /* a policy without a level: the call counts */
-    whole("level 3", NULL, 1);
+    record_span_with_faults("level 3", NULL, 1);
     set_level(0);
-    whole("level 0", NULL, 1);
+    record_span_with_faults("level 0", NULL, 1);
 }
 
 static void off(void)
@@ -54,17 +54,17 @@ static void off(void)
         begin(&span, "level 0", &root);
         {
             BLKIN_CURRENT_SCOPE(&span);
-            whole("level 0", &span, 0);
+            record_span_with_faults("level 0", &span, 0);
         }
         blkin_span_end(&span);
     }
     blkin_span_end(&root);
     CHECK(cpu_reads == 0);
-    CHECK(count_reads == 0);
+    CHECK(rusage_reads == 0);
     set_level(1);
-    whole("level 1", NULL, 0);
+    record_span_with_faults("level 1", NULL, 0);
     CHECK(cpu_reads == 2);
-    CHECK(count_reads == 0);
+    CHECK(rusage_reads == 0);
 }
 
 /* ---- descriptors ---- */
@@ -96,7 +96,7 @@ static pthread_barrier_t meet;
 
 static void *record_and_wait(void *unused)
 {
-    whole("level 3", NULL, 1);
+    record_span_with_faults("level 3", NULL, 1);
     (void)pthread_barrier_wait(&meet);
     (void)pthread_barrier_wait(&meet);
     return unused;
@@ -109,11 +109,11 @@ static void descriptors(void)
     pid_t pid;
 
     set_level(2);
-    whole("level 2", NULL, 1);
+    record_span_with_faults("level 2", NULL, 1);
     CHECK(open_files(&fd) == 0);
     set_level(3);
-    whole("level 3", NULL, 1);
-    whole("level 3", NULL, 1);
+    record_span_with_faults("level 3", NULL, 1);
+    record_span_with_faults("level 3", NULL, 1);
     CHECK(open_files(&fd) == 1);
 
     (void)pthread_barrier_init(&meet, NULL, USAGE_THREADS + 1);
@@ -124,7 +124,7 @@ static void descriptors(void)
     pid = fork();
     if (pid == 0) {
         CHECK(open_files(&other) == 0);
-        whole("level 3", NULL, 1);
+        record_span_with_faults("level 3", NULL, 1);
         CHECK(open_files(&other) == 1);
         _exit(check_failures);
     }
@@ -139,7 +139,7 @@ static void descriptors(void)
         CHECK(close(fd) == 0);
         other = i ? open("/proc/self/stat", O_RDONLY) : memfd_create("other", 0);
         CHECK(other == fd || dup2(other, fd) == fd);
-        whole("level 3", NULL, 1);
+        record_span_with_faults("level 3", NULL, 1);
         CHECK(fcntl(fd, F_GETFD) >= 0);
         CHECK(open_files(&other) == 1 && other != fd);
         fd = other;
@@ -154,7 +154,7 @@ static void descriptors(void)
         none = (struct rlimit){3, limit.rlim_max};
         CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
         errno = 4711;
-        whole("level 2", NULL, 1);
+        record_span_with_faults("level 2", NULL, 1);
         CHECK(errno == 4711);
         CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     }
@@ -166,6 +166,6 @@ int main(int argc, char **argv)
         {"levels", levels}, {"off", off}, {"descriptors", descriptors}, {NULL, NULL}};
 
     (void)blkin_init();
-    whole("first", NULL, 0);
+    record_span_with_faults("first", NULL, 0);
     return check_run_mode(modes, argc > 1 ? argv[1] : NULL);
 }

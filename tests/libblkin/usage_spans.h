@@ -1,5 +1,6 @@
 /*
- * Spans with a known usage, and how often the library reads its meters.
+ * Makes spans with a known usage. Counts how often the library calls clock_gettime() for CPU time,
+ * and getrusage().
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,12 +28,12 @@
 #include <unistd.h>
 
 #define USAGE_PAGE 4096
-#define PAGES      200 /* of one unit; the few faults of recording do not matter beside them */
+#define PAGES \
+    200 /* page faults of one unit: so many that the few faults of recording do not matter */
 
-/* ---- how often meters are read: these functions replace the C library's, also for libblkin ----
- */
+/* ---- counts of calls: these functions replace the C library's, also for libblkin ---- */
 
-static _Atomic long cpu_reads, count_reads;
+static _Atomic long cpu_reads, rusage_reads;
 
 BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
 {
@@ -43,7 +44,7 @@ BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
 
 BLKIN_PUBLIC int getrusage(__rusage_who_t who, struct rusage *usage)
 {
-    count_reads++;
+    rusage_reads++;
     return (int)syscall(SYS_getrusage, who, usage);
 }
 
@@ -65,7 +66,7 @@ static inline void burn(uint64_t ns)
         continue;
 }
 
-static inline void fault(int units)
+static inline void make_page_faults(int units)
 {
     const size_t size = (size_t)units * PAGES * USAGE_PAGE;
     char *area;
@@ -85,12 +86,13 @@ static inline void begin(struct blkin_span *span, const char *name, const struct
     blkin_span_begin(span, name, BLKIN_INTERNAL, parent);
 }
 
-static inline void whole(const char *name, const struct blkin_span *parent, int units)
+static inline void record_span_with_faults(const char *name, const struct blkin_span *parent,
+                                           int units)
 {
     struct blkin_span span;
 
     begin(&span, name, parent);
-    fault(units);
+    make_page_faults(units);
     blkin_span_end(&span);
 }
 
@@ -100,7 +102,7 @@ static inline void set_level(int level)
 }
 
 /* Runs work on another thread, and waits for its end. */
-static inline void elsewhere(void *(*work)(void *), void *argument)
+static inline void run_on_other_thread(void *(*work)(void *), void *argument)
 {
     pthread_t thread;
 

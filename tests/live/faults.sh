@@ -7,10 +7,11 @@
 # - abort: the same with SIGABRT, as by a corrupted packet
 # - relayd: the relay daemon of `blkin live`
 # - live: `blkin live` itself, started again
-# - sessiond: LTTng's session daemon, started again. The session must be active 2 s after that, and spans come 2 s
-#   after the program has found the daemon
+# - sessiond: LTTng's session daemon, started again. The session must be active at most 2 s after the daemon's start.
+#   Spans must arrive at most 2 s after the program has registered with the daemon
 # - consumerd: LTTng's consumer daemon, likewise
 # - collector: away for a second
+# - away: the reader is killed while its spans wait for a collector that is away
 # - traced: another program that records
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -27,26 +28,27 @@ now_ms() {
     echo $((${EPOCHREALTIME/[.,]/} / 1000))
 }
 
-# The reported losses of all `blkin live` so far. For a killed `blkin live`, its last statistics count.
-said_lost=0
-note_account() {
+# The reported losses of all `blkin live` so far. For a killed `blkin live`, the counters that it reports just
+# before the kill count.
+reported_lost=0
+add_losses_from_status() {
     local lost
     lost=$(status '.counters | .events_missing + .spans_undelivered + .spans_dropped + .lttng_events_discarded')
-    said_lost=$((said_lost + ${lost:-0}))
+    reported_lost=$((reported_lost + ${lost:-0}))
 }
-note_last_account() {
+add_losses_from_log() {
     local lost
     lost=$(sed -nE 's/^BK1002 blkin live: events: .* missing: ([0-9]+) events,.* \+ ([0-9]+) undelivered \+ ([0-9]+) dropped .* lost before by LTTng: ([0-9]+) events.*/\1 + \2 + \3 + \4/p' \
         "$WORK/live.log" | tail -n 1)
     [ -n "$lost" ] || fail "blkin live has left no account"
-    said_lost=$((said_lost + lost))
+    reported_lost=$((reported_lost + lost))
 }
 
 start_collector_part() {
     start_server collector "$PYTHON" "$SRC/tests/collector.py" "$port" "$WORK/collected" numbers || exit 1
 }
 
-# Each function sets back_ms: the time at which the part was back.
+# Each function sets back_ms: the time from which the 2 s count.
 fault_reader() {
     local pid
     pid=$(status '.readers[0].pid')
@@ -67,7 +69,7 @@ fault_relayd() {
     back_ms=$(now_ms)
 }
 fault_live() {
-    note_account
+    add_losses_from_status
     kill -s KILL "${private_pid[live]}"
     wait_part live 10 2>/dev/null
     cat "$WORK/live.log" >>"$WORK/earlier.log"
@@ -178,7 +180,7 @@ done
 stop_part writer >/dev/null 2>&1
 made=$(number "$WORK/made")
 stop_part live TERM 90 || fail "exit status $? after SIGTERM"
-note_last_account
+add_losses_from_log
 check_sum
 cat "$WORK/live.log" >>"$WORK/earlier.log"
 read -r got twice < <("$PYTHON" - "$WORK/collected/got" <<'END'
@@ -196,18 +198,18 @@ known=$(sed -n 's/^BK1002 blkin live: events: [0-9]* = \([0-9]*\) in spans.* mis
     tail -n 1)
 known=$((known))
 lost=$((made - got)) unrecorded=$((made - $(number "$WORK/made" 1)))
-said_twice=$(($(sed -n 's/.*at most \([0-9]*\) spans are sent twice$/\1/p' "$WORK/earlier.log" | paste -sd +) + 0))
+reported_twice=$(($(sed -n 's/.*at most \([0-9]*\) spans are sent twice$/\1/p' "$WORK/earlier.log" | paste -sd +) + 0))
 printf '{"scenario": "%s", "faults": %d, "longest_ms": %d, "later_than_2_s": %d, "made": %d, "unrecorded": %d, "delivered": %d, "twice": %d, "twice_at_most": %d, "lost": %d, "counted": %d, "in_account": %d}\n' \
-    "$scenario" "$count" "$longest" "$late" "$made" "$unrecorded" "$got" "$twice" "$said_twice" "$lost" "$said_lost" "$known"
-# No counter has the events that were recorded without a reader and lost with a daemon: the log has the length of that
-# time.
+    "$scenario" "$count" "$longest" "$late" "$made" "$unrecorded" "$got" "$twice" "$reported_twice" "$lost" "$reported_lost" "$known"
+# Events that were recorded while no reader ran, and that a daemon lost, are in no counter. The log only says for how
+# long no reader ran.
 case $scenario in
 reader | abort | away | collector | traced)
-    [ "$lost" = 0 ] || fail "$lost spans did not arrive, though nothing was away that had them"
+    [ "$lost" = 0 ] || fail "$lost spans did not arrive, although no part that held them was killed"
     # a collector that is killed may have taken a batch, and not answered
     unanswered=0
     [ $scenario != collector ] || unanswered=$((count * 1000))
-    [ "$twice" -le $((said_twice + unanswered)) ] || fail "$twice spans came twice, and the log says $said_twice at most"
+    [ "$twice" -le $((reported_twice + unanswered)) ] || fail "$twice spans came twice, and the log says $reported_twice at most"
     ;;
 esac
 says() {
@@ -221,13 +223,14 @@ sessiond) says "session daemon was restarted: it is created again\|session daemo
 consumerd) says "consumer daemon has died\|session daemon is gone\|the relay daemon does not have it any more" ;;
 esac
 case $scenario in
-reader | abort | away | collector) # the session was never away: each event is in the account; what was read again, twice
+reader | abort | away | collector)
+    # The session was never away, so each event is in the account. An event that was read again is in it twice.
     off=$((known - made))
-    ((off > -50)) && { [ $scenario = away ] || ((off < 50 + said_twice)); } || {
+    ((off > -50)) && { [ $scenario = away ] || ((off < 50 + reported_twice)); } || {
         show_log live 40
         fail "$made spans were made, and $known are in the account"
     }
     ;;
 esac
-# speed is only checked on a machine without other load
+# The time is checked only if FAULTS is set, as on a machine without other load.
 [ "$late" = 0 ] || [ -z "${FAULTS-}" ] || fail "$late of $count times it was later than 2 s"

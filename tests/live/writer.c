@@ -5,8 +5,8 @@
  *
  *     writer FIRST COUNT PER_SECOND PROGRESS [HOLD]
  *
- * With HOLD, the writer makes all but the first and the last span while there is a file HOLD. The
- * first and the last span show the reader a gap between them.
+ * With HOLD, the writer makes all but the first and the last span while there is a file HOLD. With
+ * the first and the last span, the reader can see that spans between them are missing.
  *
  * SIGTERM ends the writer between two spans. SIGUSR1 has it kill itself there, because a record
  * that is not complete would stop the session for ever: see test-stall.sh.
@@ -29,24 +29,24 @@
 
 #define WRITER_TICK_NS 1000000
 
-static volatile sig_atomic_t told; /* the signal */
+static volatile sig_atomic_t received_signal; /* the signal that arrived; 0: none */
 
 static void on_signal(int number)
 {
-    told = number;
+    received_signal = number;
 }
 
 static void wait_until(const char *hold, bool is_there)
 {
-    while (!told && hold && (access(hold, F_OK) == 0) != is_there)
+    while (!received_signal && hold && (access(hold, F_OK) == 0) != is_there)
         pause_us(10000);
 }
 
-static void end_if_told(void)
+static void end_after_signal(void)
 {
-    if (told == SIGUSR1)
+    if (received_signal == SIGUSR1)
         (void)raise(SIGKILL);
-    if (told)
+    if (received_signal)
         exit(0);
 }
 
@@ -91,13 +91,13 @@ int main(int argc, char *argv[])
             next.tv_sec++;
         }
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) != 0)
-            end_if_told();
+            end_after_signal();
         while (progress->made < count && (double)progress->made < (double)tick * per_tick) {
             if (progress->made == 1)
                 wait_until(hold, true);
             if (progress->made == count - 1)
                 wait_until(hold, false);
-            end_if_told();
+            end_after_signal();
             if (make(first + progress->made))
                 progress->recorded++;
             progress->made++;

@@ -32,7 +32,7 @@ static const char model_rules[] = "[span keyed {n}]\n"
                                   "event = t:whole with n\nparent = thread\n";
 
 struct model_event {
-    enum { BEGIN, MODEL_AT, END, ENTER, EXIT, GO, STOP, MODEL_ALL, MODEL_EVENTS } what;
+    enum { BEGIN, MODEL_AT, END, ENTER, EXIT, GO, STOP, MODEL_WHOLE, MODEL_EVENTS } what;
     int64_t time_ns;
     int64_t pid, tid;
     uint64_t k;
@@ -44,7 +44,7 @@ struct model_open {
     int rule;
     struct model_event event;
     bool on_stack;
-    unsigned stages;
+    unsigned stages; /* child spans of a rule */
 };
 
 struct model_span {
@@ -57,7 +57,7 @@ struct model_span {
 
 struct model {
     struct model_open open[MODEL_OPEN + 1]; /* oldest first */
-    int count, most;
+    int count, open_max;
     uint64_t serial;
     struct rule_counts counts[MODEL_RULES];
     struct model_span spans[16]; /* that the last event ended */
@@ -132,7 +132,7 @@ static void model_begin(struct model *model, int rule, const struct model_event 
     open.serial = ++model->serial;
     open.on_stack = rule == STACKED || rule == OUTER || rule == INNER;
     model->open[model->count++] = open;
-    if (model->count > model->most) {
+    if (model->count > model->open_max) {
         model->counts[model->open[0].rule].unmatched++;
         model->counts[model->open[0].rule].evicted++;
         model_remove(model, 0);
@@ -241,7 +241,7 @@ static void model_take(struct model *model, const struct model_event *event)
         model_end(model, INNER, event);
         model_end(model, CHILD, event);
         break;
-    case MODEL_ALL:
+    case MODEL_WHOLE:
         model_whole(model, event);
         break;
     case MODEL_EVENTS:

@@ -1,5 +1,5 @@
 /*
- * The wait before the next attempt.
+ * The pause before the next attempt.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,8 +8,8 @@
 
 #include <limits.h>
 
-/* The limit is exact, also if it is not the first wait times a power of two. */
-TEST(test_waits)
+/* The limit is exact, also if it is not first_ms times a power of two. */
+TEST(test_pauses)
 {
     static const int64_t expected[] = {200, 200, 400, 800, 1600, 3200, 6400, 10000, 10000};
 
@@ -21,7 +21,7 @@ TEST(test_waits)
     CHECK(backoff_ms(1, 5000, 1000) == 1000);
 }
 
-/* A pause is random, from 0 to a limit that grows. After a success, the limit is the first wait. */
+/* A pause is random, from 0 to a limit that grows. After a success, the limit is first_ms. */
 TEST(test_jitter)
 {
     static const int64_t limits_ms[] = {100, 200, 400, 800, 1500, 1500};

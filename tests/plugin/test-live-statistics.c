@@ -93,12 +93,13 @@ TEST(test_statistics_begin_again)
     live_statistics_free(live);
 }
 
-/* A reader subtracts an earlier document. The difference has only the spans since then. */
-TEST(test_statistics_since)
+/* A reader subtracts an earlier document. The difference has only the spans that were added
+ * after it. */
+TEST(test_difference)
 {
     struct live_statistics *live = live_statistics_new();
     struct names *names = names_new(100, 10000);
-    struct statistics *since = statistics_new(names);
+    struct statistics *difference = statistics_new(names);
     const struct statistics_row *row;
     json_t *before, *after;
     struct error error;
@@ -111,26 +112,28 @@ TEST(test_statistics_since)
     live_statistics_close_traces(live);
     after = document_of(live);
     CHECK(statistics_count_at(after, "traces") == 1);
-    CHECK(statistics_read(since, names, after, STATISTICS_ADD, &error));
-    CHECK(statistics_read(since, names, before, STATISTICS_REMOVE, &error));
-    CHECK(statistics_size(since, STATISTICS_ROWS) == 1);
-    row = statistics_at(since, STATISTICS_ROWS, 0);
+    CHECK(statistics_read(difference, names, after, STATISTICS_ADD, &error));
+    CHECK(statistics_read(difference, names, before, STATISTICS_REMOVE, &error));
+    CHECK(statistics_size(difference, STATISTICS_ROWS) == 1);
+    row = statistics_at(difference, STATISTICS_ROWS, 0);
     CHECK(row->spans == 2 && row->duration.count == 2 && row->duration.sum == 5001000);
     CHECK(row->duration.min == 1000 && row->duration.max == 5000000);
+    /* Self times count when their trace closes, so the difference has those of all 1002 spans. */
     CHECK(row->self.count == 1002);
-    /* the total's maximum is an earlier span's: the difference has an estimate for its own span */
+    /* The maximum of the later document is of an earlier span. So the difference only estimates the
+     * maximum of the new span. */
     add_span(live, 7, "read", 100000);
-    statistics_clear(since);
+    statistics_clear(difference);
     json_decref(before);
     before = document_of(live);
-    CHECK(statistics_read(since, names, before, STATISTICS_ADD, &error));
-    CHECK(statistics_read(since, names, after, STATISTICS_REMOVE, &error));
-    row = statistics_at(since, STATISTICS_ROWS, 0);
+    CHECK(statistics_read(difference, names, before, STATISTICS_ADD, &error));
+    CHECK(statistics_read(difference, names, after, STATISTICS_REMOVE, &error));
+    row = statistics_at(difference, STATISTICS_ROWS, 0);
     CHECK(row->duration.count == 1 && row->duration.max > 99600 && row->duration.max < 100400);
     CHECK(row->duration.min == row->duration.max && row->self.count == 0 && row->self.max == 0);
     json_decref(before);
     json_decref(after);
-    statistics_free(since);
+    statistics_free(difference);
     names_free(names);
     live_statistics_free(live);
 }

@@ -102,7 +102,7 @@ static void give_model_event(struct driver *driver, const struct model_event *ev
 TEST(test_model)
 {
     struct driver driver;
-    struct model model = {.most = MODEL_OPEN - 10};
+    struct model model = {.open_max = MODEL_OPEN - 10};
     struct pairing_ids ids;
     int64_t now_ns = 1000000;
     int keys = 5;

@@ -107,7 +107,7 @@ class Rules(Recorded):
                                  (span["name"].replace("serve", "call"), span["traceId"]))
         self.assertEqual(len(spans), 100)
 
-    def test_beside_others(self):
+    def test_events_without_a_rule(self):
         other = self.record({"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}},
                             [(1000, "t:a", {"k": 1}), (2000, "t:b", {"k": 1})])
         rules = self.rules("[span s]\nbegin = x:a\nend = x:b\nkey = k\n")
@@ -116,7 +116,8 @@ class Rules(Recorded):
         self.assertEqual((spans, counters["events_foreign"]), (without, before["events_foreign"]))
 
     def test_several_files(self):
-        """Files and folders, separated by commas. The parent's section is first searched in the same file."""
+        """Files and folders, separated by commas. The section that `parent` names is looked up in the
+        same file first."""
         folder = self.record({"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}, "t:c": {"k": Integer(64)}},
                              [(1000, "t:a", {"k": 1}), (2000, "t:b", {"k": 1}), (3000, "t:c", {"k": 1})])
         first = self.rules("[span s]\nbegin = t:a\nend = t:c\nkey = k\n", "first.rules")

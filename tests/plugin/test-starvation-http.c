@@ -177,12 +177,12 @@ static void check_account(const struct exporter_counts *counts)
 
 /* Returns whether an allocation has failed. Two threads allocate, so a number does not always name
  * the same allocation. */
-static bool check_failure(uint64_t fail_at, bool and_after)
+static bool check_failure(uint64_t fail_at, bool fails_after)
 {
     struct exporter_counts counts = {.spans = 0};
     struct exporter *exporter;
 
-    starve = (struct starve){.fail_at = fail_at, .and_after = and_after};
+    starve = (struct starve){.fail_at = fail_at, .fails_after = fails_after};
     received = 0;
     reports = 0;
     exporter = open_exporter(url, false);
@@ -218,13 +218,13 @@ static uint64_t empty_spool(void)
 }
 
 /* Each span is in the spool, or counted as lost for lack of memory. */
-static bool check_spooling(uint64_t fail_at, bool and_after)
+static bool check_spooling(uint64_t fail_at, bool fails_after)
 {
     struct exporter_counts counts = {.spans = 0};
     struct exporter *exporter;
     bool has_failed;
 
-    starve = (struct starve){.fail_at = fail_at, .and_after = and_after};
+    starve = (struct starve){.fail_at = fail_at, .fails_after = fails_after};
     exporter = open_exporter("http://127.0.0.1:1", true);
     if (exporter) {
         add_spans(exporter, 5);
@@ -242,7 +242,7 @@ static bool check_spooling(uint64_t fail_at, bool and_after)
 }
 
 /* Each span is delivered, or still in the spool. */
-static bool check_draining(uint64_t fail_at, bool and_after)
+static bool check_draining(uint64_t fail_at, bool fails_after)
 {
     struct exporter_counts counts = {.spans = 0};
     struct exporter *exporter;
@@ -253,7 +253,7 @@ static bool check_draining(uint64_t fail_at, bool and_after)
     exporter = open_exporter("http://127.0.0.1:1", true);
     add_spans(exporter, 5);
     (void)close_exporter(exporter);
-    starve = (struct starve){.fail_at = fail_at, .and_after = and_after};
+    starve = (struct starve){.fail_at = fail_at, .fails_after = fails_after};
     exporter = open_exporter(url, true);
     if (exporter) {
         int64_t end_ms = 0, failed_end_ms = 0;
@@ -278,20 +278,20 @@ static bool check_draining(uint64_t fail_at, bool and_after)
 /* Fails each allocation in turn, until five runs in a row had no such allocation. */
 static void check_all(const char *what, bool (*check)(uint64_t, bool))
 {
-    for (int and_after = 0; and_after <= 1; and_after++) {
+    for (int fails_after = 0; fails_after <= 1; fails_after++) {
         uint64_t fail_at = 0;
         unsigned without = 0;
 
         while (without < 5) {
             const int failures = check_failures;
 
-            without = check(++fail_at, and_after) ? 0 : without + 1;
+            without = check(++fail_at, fails_after) ? 0 : without + 1;
             if (check_failures != failures)
                 fprintf(stderr, "%s, with allocation %" PRIu64 "%s failing\n", what, fail_at,
-                        and_after ? " and all after it" : "");
+                        fails_after ? " and all after it" : "");
         }
         CHECK(fail_at - without > 100);
-        printf("%s%s: %" PRIu64 " allocations\n", what, and_after ? ", and all after" : "",
+        printf("%s%s: %" PRIu64 " allocations\n", what, fails_after ? ", and all after" : "",
                fail_at - without);
     }
 }

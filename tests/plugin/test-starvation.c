@@ -264,12 +264,12 @@ static json_t *load_file(void)
 }
 
 static void perform(struct starved_run *run, void (*workload)(struct starved_run *),
-                    uint64_t fail_at, bool and_after)
+                    uint64_t fail_at, bool fails_after)
 {
     struct error error = {""};
 
     *run = (struct starved_run){.time_ns = 1000000 * MS};
-    starve = (struct starve){.fail_at = fail_at, .and_after = and_after, .min_size = min_size};
+    starve = (struct starve){.fail_at = fail_at, .fails_after = fails_after, .min_size = min_size};
     run->set_up = set_up(run);
     if (run->set_up) {
         workload(run);
@@ -349,25 +349,25 @@ static void check_small_loss(const struct starved_run *run, const struct starved
 }
 
 static bool check_failure(void (*workload)(struct starved_run *), const struct starved_run *whole,
-                          uint64_t fail_at, bool and_after)
+                          uint64_t fail_at, bool fails_after)
 {
     const int failures = check_failures;
     struct starved_run run;
     uint64_t failed;
 
-    perform(&run, workload, fail_at, and_after);
+    perform(&run, workload, fail_at, fails_after);
     failed = starve.failed;
     check_account(&run);
     if (run.set_up) {
         check_file(&run);
         check_nothing_silent(&run, whole);
-        if (!and_after)
+        if (!fails_after)
             check_small_loss(&run, whole);
     }
     json_decref(run.spans);
     if (check_failures != failures)
         fprintf(stderr, "with allocation %" PRIu64 "%s failing\n", fail_at,
-                and_after ? " and all after it" : "");
+                fails_after ? " and all after it" : "");
     return failed != 0;
 }
 
@@ -382,10 +382,10 @@ static void test(const char *name, void (*workload)(struct starved_run *), uint6
     check_file(&whole);
     CHECK(whole.core.events_no_room == 0 &&
           whole.out.outcome[OUTCOME_ACCEPTED] == whole.core.spans_finished);
-    for (int and_after = 0; and_after <= 1; and_after++) {
-        while (check_failure(workload, &whole, fail_at[and_after], and_after))
-            fail_at[and_after]++;
-        CHECK(fail_at[and_after] > least);
+    for (int fails_after = 0; fails_after <= 1; fails_after++) {
+        while (check_failure(workload, &whole, fail_at[fails_after], fails_after))
+            fail_at[fails_after]++;
+        CHECK(fail_at[fails_after] > least);
     }
     printf("%s: %" PRIu64 " events, %" PRIu64 " spans, %" PRIu64 " allocations\n", name,
            whole.core.events, whole.core.spans_finished, fail_at[0] - 1);

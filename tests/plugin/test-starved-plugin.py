@@ -20,10 +20,10 @@ TRACES = os.path.join(os.environ["BUILD"], "tests/plugin/traces")
 OUTPUT = os.path.join(os.environ["TMPDIR"], "spans.json")
 
 
-def run(trace, fail_at, and_after, disk=None, parameters=""):
+def run(trace, fail_at, fails_after, disk=None, parameters=""):
     """Returns the exit status, the messages, and the spans."""
     environment = dict(os.environ, STARVE_AT=str(fail_at), **(disk or {}))
-    if and_after:
+    if fails_after:
         environment["STARVE_AFTER"] = "1"
     done = subprocess.run(
         ["babeltrace2", f"--plugin-path={PLUGINS}", "--log-level=WARNING", "convert",
@@ -84,11 +84,11 @@ def faults(status, said, spans, whole=None):
 def check_sums(trace, what, parameters):
     """Checks runs in which a stage leaves out spans: the sums hold. Returns the faults."""
     found = []
-    for and_after in (False, True):
+    for fails_after in (False, True):
         fail_at, said = 0, ""
         while ", 0 failed," not in said:
             fail_at += 1
-            status, said, spans = run(trace, fail_at, and_after, parameters=parameters)
+            status, said, spans = run(trace, fail_at, fails_after, parameters=parameters)
             found += [f"{trace}: {what}: allocation {fail_at}: {fault}\n{said}" for fault in faults(status, said, spans)]
     print(f"{trace}: {what}: {fail_at - 1} allocations")
     if what == "rules" and "3 joined" not in said:
@@ -131,14 +131,14 @@ def check(trace):
     found = [f"{trace}: without failures: {fault}" for fault in faults(*whole, whole)]
     if whole[0] != 0:
         return found + [f"{trace}: without failures: {whole[1]}"]
-    for and_after in (False, True):
+    for fails_after in (False, True):
         fail_at = 0
         while True:
             fail_at += 1
-            status, said, spans = run(trace, fail_at, and_after)
+            status, said, spans = run(trace, fail_at, fails_after)
             if ", 0 failed," in said:
                 break
-            after = " and all after it" if and_after else ""
+            after = " and all after it" if fails_after else ""
             found += [f"{trace}: allocation {fail_at}{after}: {fault}\n{said}"
                       for fault in faults(status, said, spans, whole)]
     print(f"{trace}: {fail_at - 1} allocations")

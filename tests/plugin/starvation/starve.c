@@ -1,10 +1,10 @@
 /*
- * The allocator that fails on request. In a plugin, the environment sets struct starve:
- * STARVE_AT=N, and STARVE_AFTER=1 for all later allocations, too. A last line on stderr then has
- * the numbers of allocations, of failed ones, and of blocks that were not freed.
+ * The allocator that fails on request. In a plugin, the environment sets struct starve. With
+ * STARVE_AT=N, allocation N fails; with STARVE_AFTER=1, all later ones, too. A last line on stderr
+ * then has the numbers of allocations, of failed ones, and of blocks that were not freed.
  *
- * The disk can fail, too. With STARVE_DISK=N, N writes of the file transport fail with ENOSPC,
- * after the writes that begin the file. With STARVE_SYNC=1, each fsync() fails.
+ * The disk can fail, too. With STARVE_DISK=N, N long writes of the file transport fail with
+ * ENOSPC. With STARVE_SYNC=1, each fsync() fails.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -44,8 +44,8 @@ static bool is_to_fail(size_t size)
     if (size < starve.min_size)
         return false;
     number = __atomic_add_fetch(&starve.count, 1, __ATOMIC_RELAXED);
-    fails =
-        starve.fail_at && (starve.and_after ? number >= starve.fail_at : number == starve.fail_at);
+    fails = starve.fail_at &&
+            (starve.fails_after ? number >= starve.fail_at : number == starve.fail_at);
     __atomic_add_fetch(&starve.failed, fails, __ATOMIC_RELAXED);
     return fails;
 }
@@ -100,7 +100,7 @@ static long full_writes;
 static bool has_bad_sync;
 
 /* The file transport writes "[" at 0, and the short end of the array at 1, before any span. These
- * writes do not fail. */
+ * writes, and later writes of the short end, do not fail. */
 ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t at)
 {
     if (at == 0 || size < 10 || full_writes == 0)
@@ -131,7 +131,7 @@ __attribute__((constructor)) static void read_environment(void)
         return;
     is_from_environment = true;
     starve.fail_at = strtoull(at, NULL, 10);
-    starve.and_after = getenv("STARVE_AFTER") != NULL;
+    starve.fails_after = getenv("STARVE_AFTER") != NULL;
 }
 
 __attribute__((destructor)) static void print_account(void)

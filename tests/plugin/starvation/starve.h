@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All threads count. A test sets fail_at, and_after and min_size only while no other thread
+/* All threads count. A test sets fail_at, fails_after and min_size only while no other thread
  * allocates. A test that reads a count meanwhile uses __atomic_load_n(). */
 struct starve {
     uint64_t fail_at; /* the allocation that fails, from 1; 0: none */
-    bool and_after;   /* and all later ones */
+    bool fails_after; /* all later ones fail, too */
     size_t min_size;  /* smaller allocations do not fail or count */
     uint64_t count;   /* allocations so far, failed ones too */
     uint64_t failed;
