@@ -81,6 +81,7 @@ has_not "$demo $check" packages
 deps --install deb
 has "$deb" deb
 has_not "$demo $check $packages rpm" deb
+[[ $said == *"installing for deb"*build-dep:packaging/debian/control* ]] || fail "deb: does not name the Build-Depends: $said"
 grep -q -- '-y build-dep /' "$work/asked" || fail "deb: the Build-Depends are not installed: $(<"$work/asked")"
 
 deps --check demo && fail "--check finds nothing missing"
