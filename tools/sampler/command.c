@@ -164,11 +164,12 @@ static void print_missing(const struct observer *observer)
         for (size_t i = 0; i < HOST_SLOTS && !is_there; i++)
             is_there =
                 observer->slots[i].after.at && observer->slots[i].kind == (enum host_kind)kind;
-        if (!is_there)
-            printf("This host has no %s: %s.\n", host_definition((enum host_kind)kind)->name,
-                   kind == HOST_PRESSURE ? "the kernel has no pressure stall information, or it is "
-                                           "switched off (boot with psi=1)"
-                                         : host_definition((enum host_kind)kind)->what);
+        if (!is_there && kind == HOST_PRESSURE)
+            printf("This host has no pressure: the kernel has no pressure stall information, or it "
+                   "is switched off (boot with psi=1).\n");
+        else if (!is_there)
+            printf("This host has no %s (%s).\n", host_definition((enum host_kind)kind)->name,
+                   host_definition((enum host_kind)kind)->what);
     }
 }
 
