@@ -1,6 +1,6 @@
 /*
- * The cost of a span in the agent's ring, over a span without a provider, in this process: see
- * usage(). There is neither a session nor an agent.
+ * The cost of a span in the agent's ring, and of a span that the provider discards. The difference
+ * is what the ring adds. There is neither a session nor an agent. For the modes, see usage().
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -99,7 +99,7 @@ static void mode_warm(void)
     measure(&usual_batches, subjects, sizeof(subjects) / sizeof(subjects[0]));
 }
 
-/* ---- without a session, and with the folder of a socket that is not there ---- */
+/* ---- without an agent ---- */
 
 BARE_SPANS(run_bare_root_span, BEGIN_ROOT)
 
@@ -160,7 +160,7 @@ static double middle(uint64_t *ticks, size_t count)
 }
 
 /* Both kinds run in one process, in random order. Two processes differ by more than the kinds do,
- * because their pages share other sets of a cache. */
+ * because their pages fall into different sets of the cache. */
 static void mode_cold(void)
 {
     enum { RING_BENCH_KINDS = 2, RING_BENCH_RUNS = 2 * RING_BENCH_KINDS };
@@ -210,11 +210,13 @@ static void mode_cold(void)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: bench-ring MODE\n"
-                    "  warm                 ns per span, into a ring and nowhere, in turns\n"
-                    "  cold                 the same, with caches walked over in between\n"
-                    "  off PATH             ns per span where PATH is the agent's socket\n"
-                    "  count KIND CALLS     only calls; KIND is nowhere or ring\n");
+    fprintf(stderr,
+            "usage: bench-ring MODE\n"
+            "  warm                 ns per span: in a ring, and discarded (nowhere), in turns\n"
+            "  cold                 the same, with the caches overwritten before each span\n"
+            "  off PATH             ns per span without an agent; PATH: a socket that does not\n"
+            "                       exist, or none\n"
+            "  count KIND CALLS     no measurement, only calls; KIND: nowhere or ring\n");
     return 2;
 }
 

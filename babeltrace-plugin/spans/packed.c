@@ -185,7 +185,7 @@ enum decoded packed_decode(struct event *event)
     return packed_newer(packed) ? DECODED_NEWER : DECODED_UNREADABLE;
 }
 
-/* The oldest moment that blkin_span_end_at() accepts. */
+/* The highest age that makes sense (doc/format.md). An event with a higher one gets the age 0. */
 #define OLDEST_NS (INT64_C(24) * 3600 * 1000000000)
 
 bool moment_age(uint64_t now, uint64_t moment, unsigned bits, int64_t *age_ns)
@@ -242,8 +242,8 @@ static bool read_length(const char *digits, size_t *length)
 #define LOG_START_SIZE   16
 #define LOG_LINK_SIZE    48
 
-/* Reads a text and its moment. In the length of a step's name, the upper digits are the step's
- * kind. */
+/* Reads a text and its moment. A step's name has its length in the lower 7 bits of the first
+ * number; the upper bits are the step's kind. */
 static const char *read_stamped(const char *at, size_t length, bool is_step,
                                 struct log_record *record)
 {

@@ -77,8 +77,8 @@ static inline bool losses_may_touch(const struct losses *losses, int64_t start_n
  *
  * One process may be wrong (under faketime) while the host is right, so the processes of a host
  * vote. A vote counts for CLOCK_MEMORY_NS, and CLOCK_VOICES processes vote at most. The majority
- * wins; in a tie the smaller change wins. Between two steps the true offset is constant. A change
- * below CLOCK_NOISE_NS is noise, so a clock that nobody has set corrects nothing.
+ * wins; in a tie, the correction nearer to 0 wins. Between two steps the true offset is constant. A
+ * change below CLOCK_NOISE_NS is noise, so a clock that nobody has set corrects nothing.
  */
 #define CLOCK_SAMPLES   4
 #define CLOCK_VOICES    8

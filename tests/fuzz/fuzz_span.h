@@ -42,7 +42,7 @@ static struct text take_text(struct fuzz *source)
     return repeat(take_bytes(source, length % 48), is_slow ? 400 : length - 223);
 }
 
-/* Returns keys that the encoder handles specially. */
+/* Returns a key: one that the encoder handles specially, or any text without a NUL. */
 static struct text take_key(struct fuzz *source)
 {
     static const char *const keys[] = {

@@ -136,7 +136,8 @@ static void current(void)
     begin(&outer, "around all 11", NULL);
     make_page_faults(1);
     begin(&span, "current 5", &outer);
-    make_page_faults(8); /* of the outer span, which has its own usage only while it is current */
+    /* counts for the outer span: `span` becomes current, so it has usage only while current */
+    make_page_faults(8);
     {
         BLKIN_CURRENT_SCOPE(&span);
         make_page_faults(1);
@@ -149,7 +150,7 @@ static void current(void)
         blkin_span_end(&child);
         make_page_faults(4);
     }
-    make_page_faults(2); /* of the outer span, too */
+    make_page_faults(2); /* counts for the outer span, too */
     blkin_span_end(&span);
     blkin_span_end(&outer);
 
@@ -160,7 +161,7 @@ static void current(void)
         blkin_span_end(&span);
         make_page_faults(4);
     }
-    /* the struct has another span while it is the current one of the thread */
+    /* a new span begins in the struct while the struct is the thread's current span */
     (void)blkin_set_current(&span);
     record_span_with_faults("root within none 2", NULL, 2);
     for (int i = 0; i < 2; i++) {

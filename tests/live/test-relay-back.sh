@@ -11,7 +11,8 @@ choose_live_places
 start_sessiond || exit 1
 start_live --endpoint="file:$WORK/spans.json"
 wait_read || exit 1
-asks() { # by a child that is no reader
+# Does `blkin live` ask the session daemon? Then it has a child that is no reader.
+asks() {
     pgrep -P "${private_pid[live]}" -x blkin | grep -qvxF "$(status '.readers[].pid')"
 }
 is_back() {

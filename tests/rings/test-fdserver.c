@@ -21,22 +21,22 @@
 
 #define MEMORIES       600
 #define FDSERVER_LOOKS 50
-#define PUT_MS         1000 /* as in fdserver.c */
+#define PUT_MS         1000 /* FDSERVER_SEND_MS of fdserver.c */
 #define PUTS           10
 
 static char path[150];
 static struct error error;
-static unsigned kept, kept_of[MEMORIES];
+static unsigned stored, stored_of[MEMORIES];
 
-static void count_kept(void *context, int fd, const char *name)
+static void count_stored(void *context, int fd, const char *name)
 {
     uint32_t user;
     uint64_t number;
 
     (void)context;
     CHECK(fdstore_is_name(name, &user, &number) && user < MEMORIES);
-    kept++;
-    kept_of[user]++;
+    stored++;
+    stored_of[user]++;
     (void)close(fd);
 }
 
@@ -44,7 +44,7 @@ static int connect_to(void)
 {
     int fdserver;
 
-    fdserver_open(&fdserver, NULL, path, 2000, count_kept, NULL, &error);
+    fdserver_open(&fdserver, NULL, path, 2000, count_stored, NULL, &error);
     CHECK(fdserver >= 0);
     return fdserver;
 }
@@ -63,7 +63,7 @@ static void put(int fdserver, int fd, const char *name)
 }
 
 /* Puts descriptors while the fdserver is stopped. The fdserver continues when the service waits. */
-static void put_all(int fdserver, pid_t keeper)
+static void put_all(int fdserver, pid_t fdserver_process)
 {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     const pid_t service = getpid();
@@ -71,11 +71,11 @@ static void put_all(int fdserver, pid_t keeper)
     int status = 1;
     pid_t waker;
 
-    CHECK(kill(keeper, SIGSTOP) == 0);
+    CHECK(kill(fdserver_process, SIGSTOP) == 0);
     waker = fork();
     if (waker == 0) {
         WAIT_UNTIL(is_asleep(service));
-        CHECK(kill(keeper, SIGCONT) == 0);
+        CHECK(kill(fdserver_process, SIGCONT) == 0);
         _exit(check_status());
     }
     for (uint32_t user = 0; user < MEMORIES; user++) {
@@ -86,38 +86,38 @@ static void put_all(int fdserver, pid_t keeper)
     CHECK(waitpid(waker, &status, 0) == waker && status == 0);
 }
 
-static void test_all(pid_t keeper)
+static void test_all(pid_t fdserver_process)
 {
     int fdserver = connect_to();
 
-    CHECK(kept == 0);
-    put_all(fdserver, keeper);
+    CHECK(stored == 0);
+    put_all(fdserver, fdserver_process);
     (void)close(fdserver); /* as when the service is killed */
     fdserver = connect_to();
-    CHECK(kept == MEMORIES);
-    put_all(fdserver, keeper);
+    CHECK(stored == MEMORIES);
+    put_all(fdserver, fdserver_process);
     (void)close(fdserver);
-    kept = 0;
-    memset(kept_of, 0, sizeof(kept_of));
+    stored = 0;
+    memset(stored_of, 0, sizeof(stored_of));
     fdserver = connect_to();
-    CHECK(kept == MEMORIES);
+    CHECK(stored == MEMORIES);
     for (uint32_t user = 0; user < MEMORIES; user++)
-        CHECK(kept_of[user] == 1);
+        CHECK(stored_of[user] == 1);
     (void)close(fdserver);
 }
 
 /* The fdserver serves the first connection only: others get no answer. */
-static void test_found(pid_t keeper)
+static void test_found(pid_t fdserver_process)
 {
     const int fdserver = connect_to();
 
     for (int i = 0; i < FDSERVER_LOOKS; i++)
-        CHECK(fdserver_pid(path) == keeper);
+        CHECK(fdserver_pid(path) == fdserver_process);
     (void)close(fdserver);
 }
 
-/* A message with two descriptors does not fill the receiver's table: the receiver closes the second
- * descriptor. */
+/* Of a message with two descriptors, the receiver gets the first. The kernel discards the second,
+ * so no descriptor stays open. */
 static void test_one_of_two(void)
 {
     union {
@@ -153,21 +153,21 @@ int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&fdserver_job, NULL};
     const char *where = getenv("TMPDIR");
-    pid_t keeper;
+    pid_t fdserver_process;
     int status;
 
     if (job_run_in_child(argc, argv, jobs, &status)) /* a service without a fdserver starts one */
         return status;
     (void)snprintf(path, sizeof(path), "%s/fdserver.%ld", where ? where : "/tmp", (long)getpid());
-    keeper = fork();
-    if (keeper == 0)
+    fdserver_process = fork();
+    if (fdserver_process == 0)
         _exit(fdserver_run(path));
     WAIT_UNTIL(is_listening(path));
-    test_all(keeper);
-    test_found(keeper);
+    test_all(fdserver_process);
+    test_found(fdserver_process);
     test_one_of_two();
-    (void)kill(keeper, SIGKILL);
-    (void)waitpid(keeper, NULL, 0);
+    (void)kill(fdserver_process, SIGKILL);
+    (void)waitpid(fdserver_process, NULL, 0);
     (void)unlink(path);
     return check_status();
 }

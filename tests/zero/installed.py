@@ -1,4 +1,4 @@
-"""Daemons as Debian's packages install them: at their paths, with their users, and by their units.
+"""Daemons as Debian's packages install them: at their paths; some by their units, with the units' users.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -208,7 +208,7 @@ def squid(world, name, behind, traced=True):
     port = world.port()
     folder = folder_of(world, name, "proxy")
     config = world.make(f"{name}.conf", SQUID.format(port=port, folder=folder))
-    # as root it would start its worker with two users, for which ld.so ignores LD_PRELOAD
+    # as root, squid would start its worker with a real user that is not the effective one: then ld.so ignores LD_PRELOAD
     world.serve(name, port, "/usr/sbin/squid", "--foreground", "-sYC", "-f", config, before=PROXY, traced=traced)
     return port
 
@@ -240,7 +240,7 @@ def sslh_select(world, name, behind, traced=True):
 
 
 def hitch(world, name, traced=True):
-    """Ends TLS before lighttpd, in a root folder of its own."""
+    """Terminates TLS in front of lighttpd, in a root folder of its own."""
     install(world)
     behind = lighttpd(world, f"{name}-lighttpd", traced)
     port = world.port()
@@ -311,7 +311,7 @@ def pgpool(world, name, traced=True):
 
 
 def haproxy_as_installed(world, name, behind, traced=True):
-    """In a root folder of its own, as another user, with Debian's own settings."""
+    """In a root folder of its own, as another user: Debian's configuration sets these, too."""
     empty = world.folder / f"{name}.empty"
     empty.mkdir(exist_ok=True)
     return haproxy(world, name, behind, traced, leaves=f"chroot {empty}\n    user proxy\n    group proxy")

@@ -1,4 +1,6 @@
-"""Parts of the tests of servers that nobody instrumented: real servers under `blkin run`, and a session of LTTng's.
+"""Parts of the tests of servers that nobody instrumented: real servers under `blkin run`.
+
+The agent or a session of LTTng records the servers.
 
 To be used under scripts/isolate. The test names each server, and its spans have that name as their service.
 
@@ -248,8 +250,9 @@ class World:
     lttng = tracing.Lttng(Failed)
 
     def start_sessiond(self):
+        # newer session daemons refuse to start with LTTNG_UST_ALLOW_BLOCKING
         environment = {name: value for name, value in self.environment.items() if name != "LTTNG_UST_ALLOW_BLOCKING"}
-        self.start("sessiond", "lttng-sessiond", "--no-kernel", environment=environment)  # newer ones refuse to start with it
+        self.start("sessiond", "lttng-sessiond", "--no-kernel", environment=environment)
         self.lttng.wait_ready()
 
     def record(self):
@@ -305,7 +308,10 @@ NGINX_PATHS = "client_body", "proxy", "fastcgi", "uwsgi", "scgi"
 
 
 def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
-    """Serves a file; or is in front of the port behind, with new connections or pooled ones."""
+    """Serves a file, or passes requests on to `behind` (a port, or php-fpm's socket).
+
+    pooled: over pooled connections to the port.
+    """
     port = world.port()
     upstream, location = "", f"root {world.folder}; rewrite ^ /file break;"
     if isinstance(behind, pathlib.Path):  # the socket of php-fpm
@@ -330,7 +336,7 @@ def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
 
 
 def served(world, name):
-    """Returns the numbers in the server's own log for each port of its clients, in their order."""
+    """Returns, for each client port, the request numbers (X-Id) in the server's log, in the log's order."""
     found = {}
     for line in (world.folder / f"{name}.access").read_text(encoding="ascii").splitlines():
         port, number = line.split()
@@ -380,7 +386,7 @@ def lighttpd(world, name, traced=True):
 
 
 def redis(world, name, *arguments, traced=True, options=()):
-    """Each write is on disk before its answer, unless options change that."""
+    """Each write is on disk before its answer, unless `arguments` change that."""
     port = world.port()
     folder = world.folder / f"{name}.data"
     folder.mkdir(exist_ok=True)
@@ -410,7 +416,7 @@ def postgres(world, name, traced=True):
         shutil.chown(folder, "nobody", "nogroup")
     world.run(*before, world.program("initdb"), "-D", folder, "-A", "trust", "-U", "postgres", "--no-sync",
               "--locale=C", "-E", "UTF8")
-    # without background processes, whose log writes a commit would not have to write
+    # Background processes are off or slow: if they wrote a commit's log records, the commit itself would write nothing.
     settings = {"port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "autovacuum": "off",
                 "wal_writer_delay": "10s", "fsync": "on", "synchronous_commit": "on", "wal_sync_method": "fdatasync"}
     world.serve(name, port, "postgres", "-D", folder, *(word for key, value in settings.items()

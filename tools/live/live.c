@@ -81,7 +81,7 @@ static json_t *status_json(void *context)
         json_time(service->start_ns), "endpoint", service->endpoint, "trace_time",
         json_time(counts.input.trace_time_ns), "relayd", relay_json(&service->relay), "session",
         tracing_json(&service->tracing), "readers", readers_json(&service->readers), "counters",
-        counts_json(&counts), "lost", "readers_died", (json_int_t)service->readers.killed,
+        counts_json(&counts), "lost", "readers_died", (json_int_t)service->readers.died,
         "spans_with_them", (json_int_t)service->readers.lost_spans, "sessions_stalled",
         (json_int_t)(service->tracing.names - 1));
 }
@@ -97,7 +97,7 @@ static char *page(void *context)
     print_metric(&printer, "blkin_readers", "gauge", "Sessions that are read now.",
                  readers_running(&service->readers));
     print_metric(&printer, "blkin_readers_died_total", "counter", "Readers that died.",
-                 service->readers.killed);
+                 service->readers.died);
     print_metric(&printer, "blkin_relayd_starts_total", "counter", "Starts of the relay daemon.",
                  service->relay.starts);
     print_metric(&printer, "blkin_session_active", "gauge",

@@ -26,7 +26,7 @@
 #define READERS_RESTART_MS     100 /* doubles with each failure */
 #define READERS_RESTART_MAX_MS 5000
 #define READERS_LOOK_MS        1000 /* between checks of the readers' accounts */
-/* The longest time without an account, which a reader first writes at its start. */
+/* How long after its start a reader may take to write its first account. */
 #define SILENT_NS    INT64_C(180000000000)
 #define STUCK_NS     INT64_C(5000000000) /* the age of an account whose reader hangs */
 #define END_EXTRA_MS 3000                /* added to flush-timeout-ms */
@@ -150,7 +150,7 @@ static int readers_run(const void *bytes, size_t size)
     int status;
 
     (void)prctl(PR_SET_NAME, "blkin-reader");
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* the reader delivers all read events */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* the reader delivers what it has read, then ends */
     status = readers_read(order);
     json_decref(order);
     return status;
@@ -287,7 +287,7 @@ static void readers_say_death(struct live_reader *reader, int status, uint64_t l
         (void)snprintf(what, sizeof(what), "%" PRIu64 " spans were not delivered%s", lost,
                        goes_on ? "; it is started again, and loses the events recorded until then"
                                : "");
-    reader->readers->killed++;
+    reader->readers->died++;
     reader->readers->lost_spans += lost;
     say(BK2031, "%s/%s: its reader %s; %s", reader->host, reader->session, how, what);
 }

@@ -79,9 +79,9 @@ struct readers {
     struct readers_options options;
     struct readers_callbacks on;
     struct live_reader readers[READERS_MAX];
-    struct counts gone;          /* sums of readers whose session is gone */
-    uint64_t killed, lost_spans; /* readers that died, and undelivered spans in them */
-    unsigned starts;             /* starts with the current options */
+    struct counts gone;        /* sums of readers whose session is gone */
+    uint64_t died, lost_spans; /* readers that died, and undelivered spans in them */
+    unsigned starts;           /* starts with the current options */
     bool relay_is_up, is_ending, was_full;
     struct timer look;
 };

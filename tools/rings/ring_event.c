@@ -68,7 +68,7 @@ static void ring_set_time(struct event *event, const struct ring_clock *clock, u
         return;
     }
     stamp = clock->now_ns - age;
-    /* an event with only one time keeps its time */
+    /* the original's events and blkin:process are used without age_ns: their time is the moment */
     if (stamp < clock->after_ns && event->kind >= EVENT_SPAN && event->kind != EVENT_PROCESS)
         stamp = clock->after_ns;
     event->time_ns = stamp + clock->offset_ns;

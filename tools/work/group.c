@@ -71,7 +71,8 @@ static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *p
         ending_fail("cannot read the committed offsets: %s", rd_kafka_err2str(code));
     for (int i = 0; is_right && i < committed->cnt; i++)
         is_right = input_assign(group->input, &committed->elems[i]);
-    for (int i = 0; i < committed->cnt; i++) /* librdkafka refuses the metadata */
+    /* only the offsets: librdkafka refuses partitions with the metadata of a commit */
+    for (int i = 0; i < committed->cnt; i++)
         partitions->elems[i].offset = committed->elems[i].offset;
     rd_kafka_topic_partition_list_destroy(committed);
     group_take_answer(rd_kafka_incremental_assign(group->consumer, partitions));
@@ -186,7 +187,7 @@ static void group_on_error(rd_kafka_t *handle, int code, const char *reason, voi
 
 static rd_kafka_t *group_consumer(struct group *group, struct error *error)
 {
-    /* the file may contain options of the producer, too */
+    /* options that the URL and the file must not set; all others may be there, also a producer's */
     static const char *const reserved[] = {"group.id", "enable.auto.commit", "isolation.level",
                                            "partition.assignment.strategy", NULL};
     /* No group.instance.id, on purpose: a static member that dies between revoking and joining

@@ -3,8 +3,9 @@
 
     collect.py PORT FILE [URL]
 
-Each POST is a line of FILE: {"at": ns since 1970, "spans": [[trace id, id, parent id, service, name, tags whose keys
-begin with "blkin."]...]}. With URL the collector passes each POST on to that collector first.
+Each POST is a line of FILE: {"at": ns since 1970, "spans": [[trace id, id, parent id, service, name, tags]...]}.
+FILE has only the tags "payload", "blkin.*" and "*.bytes". With URL the collector passes each POST on to that collector
+first.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
