@@ -9,7 +9,9 @@ import xml.etree.ElementTree as tree
 
 root = tree.parse(sys.stdin).getroot()
 types = {node.get("id"): node for node in root.iter() if node.get("id") and node.tag not in ("subrange", "elf-symbol")}
-symbols = {f"{symbol.get('name')}@@{symbol.get('version')}": symbol for symbol in root.iter("elf-symbol")}
+# abidw 2.6 lists undefined symbols, too, although it is told to drop them
+symbols = {f"{symbol.get('name')}@@{symbol.get('version')}": symbol for symbol in root.iter("elf-symbol")
+           if symbol.get("is-defined") == "yes"}
 
 
 def spelled(type_id):
