@@ -221,6 +221,14 @@ static json_t *agent_rings_memories_json(const struct agent_rings *agent_rings)
     return list;
 }
 
+/* Returns JSON's true if memories outlive a kill, or false; null if that is unknown (systemd before
+ * 254). */
+static json_t *agent_rings_outlive_json(const struct holder_counts *counts)
+{
+    return counts->is_stored || !counts->may_be_stored ? json_boolean(counts->is_stored)
+                                                       : json_null();
+}
+
 json_t *agent_rings_json(const struct agent_rings *agent_rings)
 {
     const struct holder_counts counts = holder_counts(agent_rings->holder);
@@ -232,7 +240,7 @@ json_t *agent_rings_json(const struct agent_rings *agent_rings)
         (json_int_t)agent_rings->bytes_per_s, "holds_s", (json_int_t)agent_rings->holds_s, "users",
         (json_int_t)counts.users, "given", (json_int_t)counts.given, "refused",
         (json_int_t)counts.refused, "refused_unknown_users", (json_int_t)counts.unknown, "kept_by",
-        counts.keeper, "outlive_a_kill", holder_outlives(&counts), "unusable",
+        counts.keeper, "outlive_a_kill", agent_rings_outlive_json(&counts), "unusable",
         (json_int_t)counts.unusable, "memories", agent_rings_memories_json(agent_rings), "shares",
         payers_json(holder_payers(agent_rings->holder)));
 }

@@ -5,7 +5,6 @@
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "fdstore.h"
 #include "shares.h"
-#include "tools/base/host_rules.h"
 #include "users.h"
 
 #include <linux/sockios.h>
@@ -568,7 +567,6 @@ void holder_close(struct holder *holder)
     payers_end(&holder->payers);
     for (struct held *held = holder->memories, *next; held; held = next) {
         next = held->next;
-        memory_set_state(&held->memory, RING_LEFT);
         /* then holder_drop() does not remove the memory from systemd's store */
         held->is_stored &= !fdstore_is_systemds(&holder->store);
         (void)holder_drop(holder, held);
@@ -589,12 +587,6 @@ struct holder_counts holder_counts(const struct holder *holder)
                        (counts.may_be_stored && (getenv("FDSTORE") || counts.taken_over > 0));
     counts.users = held_users(holder->memories);
     return counts;
-}
-
-json_t *holder_outlives(const struct holder_counts *counts)
-{
-    return counts->is_stored || !counts->may_be_stored ? json_boolean(counts->is_stored)
-                                                       : json_null();
 }
 
 const struct payers *holder_payers(const struct holder *holder)

@@ -20,8 +20,6 @@
 #include "tools/base/loop.h"
 #include "tools/base/payer.h"
 
-#include <jansson.h>
-
 struct holder;
 
 struct holder_callbacks {
@@ -63,9 +61,6 @@ void holder_reload(struct holder *holder, const struct holder_options *options);
 void holder_close(struct holder *holder);
 
 struct holder_counts holder_counts(const struct holder *holder);
-/* Returns JSON's true if memories outlive a kill, or false; null if that is unknown (systemd before
- * 254). */
-json_t *holder_outlives(const struct holder_counts *counts);
 
 /* Returns the users that have asked for memories, with their connections. */
 const struct payers *holder_payers(const struct holder *holder);
