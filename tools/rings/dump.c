@@ -27,8 +27,8 @@
 #define CTF_NS_PER_S   INT64_C(1000000000)
 
 /*
- * A trace folder in the Common Trace Format 1.8, with the names of events and fields that LTTng has.
- * babeltrace2, Trace Compass and BlkKin's sink read the folder.
+ * A trace folder in the Common Trace Format 1.8. Events and fields have the names that LTTng gives
+ * them. babeltrace2, Trace Compass and BlkKin's sink read the folder.
  */
 struct ctf {
     const char *path; /* must outlive the struct */
