@@ -89,7 +89,7 @@ bench-agent: ## measure the agent: nbdkit's cost, then four hosts: an hour (less
 	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) bench/bench nbd
 	@$(PYTHON) bench/bench hosts
 
-bench-scale: ## workers of a cluster: their rate
+bench-scale: ## workers of Kafka: their rate
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(scale_load)
