@@ -31,7 +31,7 @@ static bool put_json(json_t *json)
 
 /* ---- the lists ------------------------------------------------------------------------------- */
 
-struct list {
+struct instance_list {
     bool is_json, is_well;
     unsigned counts[HOST_KINDS]; /* instances */
 };
@@ -46,7 +46,7 @@ static void list_instance(void *context, const struct host_sample *sample)
         [HOST_PROCESS] = "processes (process = NAME, pid:NUMBER or unit:NAME.service,...)",
         [HOST_CGROUP] = "control groups (cgroup = PATH,...)",
     };
-    struct list *const list = context;
+    struct instance_list *const list = context;
     char name[OBSERVED_NAME_BYTES];
     const unsigned number = list->counts[sample->kind]++;
 
@@ -64,7 +64,7 @@ static void list_instance(void *context, const struct host_sample *sample)
     putchar('\n');
 }
 
-static void print_missing(const struct list *list)
+static void print_missing(const struct instance_list *list)
 {
     for (int kind = 0; kind < HOST_PROCESS; kind++) {
         if (list->counts[kind])
@@ -87,7 +87,7 @@ static const char *or_all(const char *instances, const char *all)
  * processes that the configuration names. Returns false with error set. */
 static bool host_list_instances(const struct host_config *config, bool is_json, struct error *error)
 {
-    struct list list = {.is_json = is_json, .is_well = true};
+    struct instance_list list = {.is_json = is_json, .is_well = true};
     struct host_config all = *config;
     struct host_reader *host;
 
