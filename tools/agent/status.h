@@ -22,7 +22,7 @@ struct agent_parts {
     struct send_all *all;    /* NULL: send = slow */
 };
 
-/* Return the results of status() and page() of the frame; NULL: out of memory. */
+/* The functions status() and page() of the agent's struct frame_calls. NULL: out of memory. */
 json_t *agent_status_json(const struct agent_parts *parts);
 char *agent_status_page(const struct agent_parts *parts);
 
