@@ -318,20 +318,6 @@ def unreadable():
                       [(11 * S, name, values) for name, (_, values) in broken.items()])
 
 
-def other_types():
-    """Readable all the same: other sizes and signs, enumerations, sequences, other orders, more fields,
-    big-endian."""
-    trace = Trace(big_endian=True)
-    trace.event_class("zipkin:timestamp", {
-        "event": Sequence(), "more": Float(), "parent_span_id": U32, "span_id": U16,
-        "trace_id": HEX, "ip": Characters(9), "port_no": U16, "service_name": TEXT,
-        "trace_name": Sequence()})
-    return one_stream(trace, [
-        (10 * S, "zipkin:timestamp", zipkin(2, "osd", name="sequence", port=65535, event="sr",
-                                            ip="10.0.0.12345", trace_id=2**64 - 1, more=1.5)),
-    ])
-
-
 def any_bytes():
     """Texts that are no UTF-8, and control characters: the sent texts are valid."""
     trace = blkin_trace(hostname="node1")
@@ -407,7 +393,7 @@ def cut_off():
 
 
 CASES = (original, original_late, original_keyval, packed, packed_clock_other, packed_other_types, packed_newer,
-         steps, two_hosts, contexts_missing, contexts_odd, discarded, discarded_elsewhere, foreign, unreadable, other_types, any_bytes, empty,
+         steps, two_hosts, contexts_missing, contexts_odd, discarded, discarded_elsewhere, foreign, unreadable, any_bytes, empty,
          clock_ticks, clock_before_epoch, clock_none, corrupt, cut_off)
 
 
