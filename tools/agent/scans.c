@@ -88,8 +88,8 @@ static void scans_note_collected(struct scans *scans)
 {
     struct collected *collected = scans->agent->collected;
     const uint64_t given = export_given(scans->agent->export);
-    const struct collected_span span = {scans->result.reach_ns, scans->order.until_mono_ns,
-                                        scans->result.from_place, scans->order.place};
+    const struct collected_fetch span = {scans->result.reach_ns, scans->order.until_mono_ns,
+                                         scans->result.from_place, scans->order.place};
 
     const struct scan_wanted *wanted = scans->order.wanted; /* in the order of the requests */
 
