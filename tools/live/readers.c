@@ -440,6 +440,7 @@ static bool readers_is_followed(const struct readers *readers, const struct list
 static void readers_note_attached(struct live_reader *reader, const struct listed_session *session)
 {
     reader->is_listed = true;
+    reader->has_streams = session->streams > 0;
     if (reader->state == READER_ENDED && !reader->is_retired) /* the session is back */
         readers_start_in(reader, 0);
     reader->is_attached = session->viewers > 0 && reader->state == READER_RUNNING;

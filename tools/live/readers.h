@@ -49,6 +49,7 @@ struct live_reader {
     char file_name[48]; /* the prefix of its files in the runtime folder */
     bool is_used, is_own, is_attached;
     bool is_listed, was_listed; /* in the last listing, and in the one before */
+    bool has_streams;           /* the last listing has streams of the session */
     bool is_retired;            /* the session stalled: no restart */
     bool is_renewed;            /* restarts with new parameters */
     unsigned death_points;      /* for deaths in a row without progress: see DEATH_POINTS_MAX */
@@ -105,7 +106,7 @@ void readers_listed(struct readers *readers, const struct listing *listing);
 void readers_retire(struct readers *readers, const char *session);
 
 /* Returns whether the readers of the service's own session have read up to trace_ns of the
- * session's clock. A reader without events counts as done shortly after wall_ns. */
+ * session's clock. A reader of a session without streams counts as done shortly after wall_ns. */
 bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns);
 
 /* Sends SIGINT to all readers, and later SIGKILL to readers that still run. Then calls all_ended().
