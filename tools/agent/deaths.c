@@ -118,9 +118,9 @@ static void deaths_skip_trace(void *context, struct collected_trace *trace)
     const struct verdict verdict = {
         .id = trace->id,
         .why = trace->why,
-        .time_ns = trace->asked_ns   ? trace->asked_ns
-                   : trace->begin_ns ? trace->begin_ns
-                                     : wall_clock_ns(),
+        .time_ns = trace->asked_begin_ns ? trace->asked_begin_ns
+                   : trace->begin_ns     ? trace->begin_ns
+                                         : wall_clock_ns(),
         .lacks = "two agents in a row crashed while they looked for this trace",
         .hosts = "",
         .held = ""};

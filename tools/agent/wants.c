@@ -144,7 +144,7 @@ static void wants_add_open(void *context, struct collected_trace *trace)
         return;
     trace->is_asked = true;
     again->judged += trace->was_judged;
-    (void)request_add(again->request, trace->id, trace->asked_ns, trace->why);
+    (void)request_add(again->request, trace->id, trace->asked_begin_ns, trace->why);
 }
 
 /* Returns a request for the open traces; NULL: no trace is open. */
@@ -173,7 +173,7 @@ static void wants_add_unsent(void *context, struct collected_trace *trace)
     if (!trace->is_unsent || again->request->count >= again->room)
         return;
     trace->is_unsent = false;
-    (void)request_add(again->request, trace->id, trace->asked_ns, trace->why);
+    (void)request_add(again->request, trace->id, trace->asked_begin_ns, trace->why);
 }
 
 /* Fetches again from the rings of this host. No other host is asked. Returns false if no trace is
