@@ -205,7 +205,7 @@ void observer_print(const struct observer *observer, struct printer *to)
         struct series series = series_of(views[i].group, views[i].name, views[i].unit);
 
         series.help = "Between the two latest samples.";
-        if (views[i].kind != HOST_VIEW_BASIC && views[i].kind != HOST_VIEW_DELTA)
+        if (views[i].kind != HOST_VIEW_GAUGE && views[i].kind != HOST_VIEW_DELTA)
             page_print_series(to, &page, host_kind_find(views[i].group), &series, &views[i], 0);
     }
 }
