@@ -25,6 +25,19 @@ const char *port;
 char body[BODY_MAX];
 int listener;
 
+static struct {
+    const char *name;
+    void (*play)(void);
+} tricks[64];
+
+static unsigned trick_count;
+
+void trick_add(const char *name, void (*play)(void))
+{
+    tricks[trick_count].name = name;
+    tricks[trick_count++].play = play;
+}
+
 /* ---- both sides ---- */
 
 unsigned next_id(void)
@@ -47,7 +60,7 @@ void take_answer(int fd)
     char answer[OUT];
 
     if (!take_all(0, fd, answer, OUT))
-        fail("answer");
+        err(1, "answer");
 }
 
 pid_t start_client(int requests)
@@ -71,7 +84,7 @@ void wait_client(pid_t pid)
     int status;
 
     if (waitpid(pid, &status, 0) != pid || status)
-        fail("client");
+        err(1, "client");
 }
 
 int taken(void)
@@ -79,16 +92,21 @@ int taken(void)
     const int fd = accept(listener, NULL, NULL);
 
     if (fd < 0)
-        fail("accept");
+        err(1, "accept");
     return fd;
 }
 
-void serve(int fd)
+void take_request(int fd)
 {
     char line[LINE];
 
     if (!take_all(0, fd, line, LINE))
-        fail("request");
+        err(1, "request");
+}
+
+void serve(int fd)
+{
+    take_request(fd);
     give_all(0, fd, body, OUT);
 }
 
@@ -97,21 +115,21 @@ void expect_end(int fd)
     char byte;
 
     if (read(fd, &byte, 1) != 0)
-        fail("end");
+        err(1, "end");
     close(fd);
 }
 
 /* ---- tricks ---- */
 
 /* 2 requests after a greeting; the client closes its side before the second answer. */
-static void greeting(void)
+TRICK(greeting)
 {
     const int ours = connect_to(port, 0), fd = taken();
     char hello[5];
 
     give_all(0, fd, "hello", 5);
     if (!take_all(0, ours, hello, 5))
-        fail("greeting");
+        err(1, "greeting");
     request(ours);
     serve(fd);
     take_answer(ours);
@@ -124,7 +142,7 @@ static void greeting(void)
 }
 
 /* 1 request like those of DNS over TCP, which begin with a NUL. */
-static void binary(void)
+TRICK(binary)
 {
     static const char query[] = "\0\x0b\xab\1A\\ \x7f\xff";
     const int ours = connect_to(port, 0), fd = taken();
@@ -132,88 +150,84 @@ static void binary(void)
 
     give_all(0, ours, query, sizeof(query));
     if (!take_all(0, fd, got, sizeof(query)))
-        fail("query");
+        err(1, "query");
     give_all(0, fd, got, sizeof(query));
     if (!take_all(0, ours, got, sizeof(query)))
-        fail("answer");
+        err(1, "answer");
     close(ours);
     expect_end(fd);
 }
 
 /* 2 requests, answered by stdio(3): the first by fflush(3), the second by fclose(3). */
-static void stdio(void)
+TRICK(stdio)
 {
     const int ours = connect_to(port, 0), fd = taken();
     FILE *out = fdopen(fd, "w");
-    char line[LINE + 1];
 
     if (!out)
-        fail("stream");
+        err(1, "stream");
     for (int i = 0; i < 2; i++) {
         request(ours);
-        if (!take_all(0, fd, line, LINE))
-            fail("request");
+        take_request(fd);
         fprintf(out, "%0*d", OUT, i);
         if ((i == 0 ? fflush(out) : fclose(out)) != 0)
-            fail("answer");
+            err(1, "answer");
         take_answer(ours);
     }
     close(ours);
 }
 
 /* No interaction: a request without an answer, datagrams, and a socket pair. */
-static void nothing(void)
+TRICK(nothing)
 {
     const int ours = connect_to(port, 0), fd = taken();
     const int from = socket(AF_INET, SOCK_DGRAM, 0), to = socket(AF_INET, SOCK_DGRAM, 0);
     union address address;
     socklen_t length = address_of(&address, port);
-    char line[LINE + 1];
+    char line[LINE] = "";
     int pair[2];
 
     request(ours);
-    if (!take_all(0, fd, line, LINE))
-        fail("request");
+    take_request(fd);
     close(fd);
     close(ours);
     if (bind(to, &address.any, length) < 0 || connect(from, &address.any, length) < 0)
-        fail("bind");
+        err(1, "bind");
     for (unsigned way = 0; way < 12; way++) {
         if (give_by(way, from, line, LINE) != LINE || take_by(way, to, line, LINE) != LINE)
-            fail("datagram");
+            err(1, "datagram");
     }
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
-        fail("pair");
+        err(1, "pair");
     for (unsigned way = 0; way < 12; way++) {
         if (give_by(way, pair[0], line, LINE) != LINE || take_by(way, pair[1], line, LINE) != LINE)
-            fail("pair");
+            err(1, "pair");
     }
 }
 
 /* 3 requests, answered by sendfile(2), by splice(2), and by a write. */
-static void files(void)
+TRICK(files)
 {
     const int ours = connect_to(port, 0), fd = taken(), file = open("/proc/self/exe", O_RDONLY);
-    char line[LINE + 1], answer[1000];
+    char line[LINE + 1], answer[1000] = "";
     off_t offset = 0;
     int ends[2];
 
     if (pipe(ends) < 0)
-        fail("pipe");
+        err(1, "pipe");
     line_write(line, next_id(), 0, sizeof(answer));
     for (int i = 0; i < 3; i++) {
         give_all(0, ours, line, LINE);
-        if (!take_all(0, fd, answer, LINE))
-            fail("request");
+        take_request(fd);
         if (i == 0 && sendfile(fd, file, &offset, sizeof(answer)) != sizeof(answer))
-            fail("sendfile");
+            err(1, "sendfile");
         if (i == 1 && (splice(file, NULL, ends[1], NULL, sizeof(answer), 0) != sizeof(answer) ||
                        splice(ends[0], NULL, fd, NULL, sizeof(answer), 0) != sizeof(answer)))
-            fail("splice");
+            err(1, "splice");
         if (i == 2)
             give_all(0, fd, answer, sizeof(answer));
         if (!take_all(0, ours, answer, sizeof(answer)))
-            fail("answer");
+            err(1, "answer");
     }
     close(ours);
     expect_end(fd);
@@ -227,20 +241,19 @@ static void *ends_process(void *nothing)
 
 /* 1 request, and one without an answer, because another thread ends the process; 4 calls on a file
  * for each. */
-static void unfinished(void)
+TRICK(unfinished)
 {
     const int ours = connect_to(port, 0), fd = taken(), file = open("/proc/self/exe", O_RDONLY);
-    char line[LINE + 1], answer[OUT], request[LINE];
+    char line[LINE + 1], answer[OUT];
     pthread_t ender;
 
     line_write(line, next_id(), 0, OUT);
     for (int i = 0; i < 2; i++) {
         give_all(0, ours, line, LINE);
-        if (!take_all(0, fd, request, LINE))
-            fail("request");
+        take_request(fd);
         for (int at = 0; at < 4; at++) {
             if (pread(file, answer, OUT, at) != OUT)
-                fail("pread");
+                err(1, "pread");
         }
         if (i == 1)
             break;
@@ -248,7 +261,7 @@ static void unfinished(void)
         take_answer(ours);
     }
     if (pthread_create(&ender, NULL, ends_process, NULL) != 0)
-        fail("thread");
+        err(1, "thread");
     for (;;)
         pause();
 }
@@ -266,11 +279,11 @@ static void await(int fd, short events)
     struct pollfd one = {fd, events, 0};
 
     if (syscall(SYS_ppoll, &one, 1, &(struct timespec){10, 0}, NULL, 0) != 1)
-        fail("ppoll");
+        err(1, "ppoll");
 }
 
 /* Calls with all possible results, which must be the same as without the preload. */
-static void results(void)
+TRICK(results)
 {
     const int ours = connect_to(port, SOCK_NONBLOCK), fd = taken();
     const int none = 5000, zero = open("/dev/zero", O_RDONLY);
@@ -374,14 +387,14 @@ static void *send_second_part(void *argument)
 
     for (int64_t end_ms = 0; ioctl(ends[1], FIONREAD, &left) == 0 && left;)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
-            fail("the first part is not read");
+            err(1, "the first part is not read");
     line_write(line, 1, 0, OUT);
     give_all(0, ends[0], line + 4, LINE - 4);
     return argument;
 }
 
 /* 1 request that recvmmsg(2) takes in two parts, the first one into a larger buffer. */
-static void pieces(void)
+TRICK(pieces)
 {
     int ends[] = {connect_to(port, 0), taken()};
     const int ours = ends[0], fd = ends[1];
@@ -398,7 +411,7 @@ static void pieces(void)
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
         pthread_create(&sender, NULL, send_second_part, ends) != 0 ||
         recvmmsg(fd, messages, 2, 0, NULL) < 1)
-        fail("recvmmsg");
+        err(1, "recvmmsg");
     pthread_join(sender, NULL);
     give_all(0, fd, body, OUT);
     take_answer(ours);
@@ -421,19 +434,19 @@ static void *serve_and_stay(void *argument)
 
 /* 1 request. The thread that has answered it still runs when another thread, which has served
  * nobody, ends the process by _exit(2). */
-static void leaving(void)
+TRICK(leaving)
 {
     const pid_t client = start_client(1);
     int fd = taken();
     pthread_t server;
 
     if (pthread_create(&server, NULL, serve_and_stay, &fd) != 0)
-        fail("thread");
+        err(1, "thread");
     wait_client(client);
     /* the client may have the answer before the thread's call returns */
     for (int64_t end_ms = 0; !__atomic_load_n(&has_served, __ATOMIC_ACQUIRE);)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
-            fail("the server does not return from its answer");
+            err(1, "the server does not return from its answer");
     _exit(0);
 }
 
@@ -442,12 +455,12 @@ static void need_descriptors(int count)
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        fail("RLIMIT_NOFILE");
+        err(1, "RLIMIT_NOFILE");
     limit.rlim_cur = (rlim_t)count + 100;
     if (limit.rlim_max < limit.rlim_cur)
         limit.rlim_max = limit.rlim_cur; /* root may */
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-        fail("RLIMIT_NOFILE");
+        err(1, "RLIMIT_NOFILE");
 }
 
 /* The client: sends a request on each of many connections, all before the first answer. */
@@ -469,12 +482,11 @@ static void ask_on_many(int count)
 
 /* CONNECTIONS connections at once, with one request each. The server reads all requests before it
  * answers the first one. */
-static void many(void)
+TRICK(many)
 {
     const char *text = getenv("CONNECTIONS");
     const int count = text ? atoi(text) : 1000;
     int *theirs = calloc((size_t)count, sizeof(int));
-    char line[LINE];
     pid_t client;
 
     need_descriptors(count);
@@ -485,10 +497,8 @@ static void many(void)
     }
     for (int i = 0; i < count; i++)
         theirs[i] = taken();
-    for (int i = 0; i < count; i++) {
-        if (!take_all(0, theirs[i], line, LINE))
-            fail("request");
-    }
+    for (int i = 0; i < count; i++)
+        take_request(theirs[i]);
     for (int i = 0; i < count; i++)
         give_all(0, theirs[i], body, OUT);
     wait_client(client);
@@ -498,37 +508,6 @@ static void many(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*play)(void);
-    } tricks[] = {{"raw-close", raw_close},
-                  {"raw-reuse", raw_reuse},
-                  {"dups", dups},
-                  {"dup-over", dup_over},
-                  {"raw-dup-over", raw_dup_over},
-                  {"ranges", ranges},
-                  {"passing", passing},
-                  {"passing-back", passing_back},
-                  {"exec-over", exec_over},
-                  {"fork-over", fork_over},
-                  {"vfork-close", vfork_close},
-                  {"cancelling", cancelling},
-                  {"signalling", signalling},
-                  {"jumping", jumping},
-                  {"abandoning", abandoning},
-                  {"waking", waking},
-                  {"greeting", greeting},
-                  {"nothing", nothing},
-                  {"files", files},
-                  {"limiting", limiting},
-                  {"unfinished", unfinished},
-                  {"pieces", pieces},
-                  {"leaving", leaving},
-                  {"results", results},
-                  {"many", many},
-                  {"binary", binary},
-                  {"stdio", stdio}};
-
     if (argc != 3)
         return 2;
     if (strcmp(argv[1], "serve-2") == 0) {
@@ -539,7 +518,7 @@ int main(int argc, char **argv)
     }
     port = argv[2];
     listener = listen_at(port);
-    for (size_t i = 0; i < sizeof(tricks) / sizeof(*tricks); i++) {
+    for (unsigned i = 0; i < trick_count; i++) {
         if (strcmp(argv[1], tricks[i].name) == 0) {
             tricks[i].play();
             return 0;

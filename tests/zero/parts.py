@@ -213,6 +213,23 @@ class World:
 
     # ---- the agent's rings ----------------------------------------------------------------------
 
+    def start_agent(self, endpoint, rules):
+        """Starts `blkin agent` with send=slow; servers that start later get its rings."""
+        self.environment = {
+            **self.environment, "BLKIN_SLOW": rules, "BLKIN_HOST": "no", "BLKIN_RINGS": str(self.folder / "rings"),
+            "BLKIN_RING_SOCKET": str(self.folder / "rings"), "BLKIN_RUNTIME_DIR": str(self.folder / "run"),
+            "BLKIN_STATE_DIR": str(self.folder / "state"), "BLKIN_ENDPOINT": endpoint,
+            "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")}
+        self.start("agent", BLKIN, "agent")
+        wait_until(lambda: self.agent_status().get("state") == "recording", "the agent records")
+
+    def agent_status(self):
+        return service_status("agent", environment=self.environment)
+
+    def agent_written(self):
+        """Returns the bytes in the agent's rings."""
+        return sum(memory["written_bytes"] for memory in self.agent_status()["rings"]["memories"])
+
     def record_rings(self):
         """Records without LTTng: `blkin agent` with send=all. The result is for read_rings()."""
         self.sessions += 1
@@ -316,10 +333,9 @@ def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
     upstream, location = "", f"root {world.folder}; rewrite ^ /file break;"
     if isinstance(behind, pathlib.Path):  # the socket of php-fpm
         world.make("file.php", '<?php header("Content-Length: 100"); echo file_get_contents(__DIR__ . "/number/" . '
-                   'basename($_SERVER["NUMBER"] !== "" ? $_SERVER["NUMBER"] : $_SERVER["REQUEST_URI"]));')
+                   'basename($_SERVER["REQUEST_URI"]));')
         location = (f"fastcgi_pass unix:{behind}; fastcgi_param SCRIPT_FILENAME {world.folder}/file.php; "
-                    "fastcgi_param REQUEST_METHOD $request_method; fastcgi_param NUMBER $http_x_id; "
-                    "fastcgi_param REQUEST_URI $request_uri;")
+                    "fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri;")
     elif behind:
         upstream = f"upstream behind {{ server 127.0.0.1:{behind}; {'keepalive 64;' if pooled else ''} }}"
         location = "proxy_pass http://behind; " + (

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 /* 2 requests. Then raw system calls close the connection, and open a pipe with its number. */
-void raw_close(void)
+TRICK(raw_close)
 {
     const pid_t client = start_client(2);
     const int fd = taken();
@@ -22,16 +22,16 @@ void raw_close(void)
     wait_client(client);
     line_write(line, next_id(), 0, OUT);
     if (syscall(SYS_pipe2, ends, 0) < 0 || (ends[0] != fd && ends[1] != fd))
-        fail("pipe");
+        err(1, "pipe");
     for (int i = 0; i < 10; i++) {
         give_all(0, ends[1], line, LINE);
         if (!take_all(0, ends[0], line, LINE))
-            fail("pipe");
+            err(1, "pipe");
     }
 }
 
 /* 2 + 3 requests: a raw system call closes a connection, and the next one has its number. */
-void raw_reuse(void)
+TRICK(raw_reuse)
 {
     pid_t client = start_client(2);
     int fd = taken(), before = fd;
@@ -43,7 +43,7 @@ void raw_reuse(void)
     client = start_client(3);
     fd = (int)syscall(SYS_accept4, listener, NULL, NULL, 0);
     if (fd != before)
-        fail("raw accept");
+        err(1, "raw accept");
     serve(fd);
     serve(fd);
     serve(fd);
@@ -57,16 +57,16 @@ static void expect_pipe_at(int fd)
     char byte = 'x';
 
     if (syscall(SYS_pipe2, ends, 0) < 0 || (ends[0] != fd && ends[1] != fd))
-        fail("pipe");
+        err(1, "pipe");
     give_all(0, ends[1], &byte, 1);
     if (!take_all(0, ends[0], &byte, 1))
-        fail("pipe");
+        err(1, "pipe");
     syscall(SYS_close, ends[0]);
     syscall(SYS_close, ends[1]);
 }
 
 /* 2 + 2 requests: close_range(2), as the library's function and as a raw system call. */
-void ranges(void)
+TRICK(ranges)
 {
     for (int i = 0; i < 2; i++) {
         const pid_t first = start_client(1), second = start_client(1);
@@ -76,7 +76,7 @@ void ranges(void)
         serve(other);
         if (other != fd + 1 || (i == 0 ? close_range((unsigned)fd, (unsigned)other, 0)
                                        : (int)syscall(SYS_close_range, fd, other, 0)) < 0)
-            fail("close_range");
+            err(1, "close_range");
         wait_client(first);
         wait_client(second);
         expect_pipe_at(fd);
@@ -84,7 +84,7 @@ void ranges(void)
 }
 
 /* 4 requests on four numbers of one connection. */
-void dups(void)
+TRICK(dups)
 {
     const pid_t client = start_client(4);
     const int fd = taken();
@@ -95,7 +95,7 @@ void dups(void)
     close(fd);
     serve(other);
     if (dup2(other, 200) != 200)
-        fail("dup2");
+        err(1, "dup2");
     close(other);
     serve(200);
     other = fcntl(200, F_DUPFD_CLOEXEC, 300);
@@ -118,7 +118,7 @@ static void over(bool is_raw)
     serve(other);
     if (is_raw ? syscall(SYS_dup3, other, fd, O_CLOEXEC) != fd || syscall(SYS_close, other) < 0
                : dup3(other, fd, O_CLOEXEC) != fd || close(other) < 0)
-        fail("dup3");
+        err(1, "dup3");
     serve(fd);
     wait_client(first);
     wait_client(second);
@@ -126,14 +126,14 @@ static void over(bool is_raw)
 }
 
 /* 1 + 2 requests: the second connection takes the number of the first one, which is still open. */
-void dup_over(void)
+TRICK(dup_over)
 {
     over(false);
 }
 
 /* 2 + 1 requests: the same by raw system calls, so that the last request is on another connection
  * than the library assumes. */
-void raw_dup_over(void)
+TRICK(raw_dup_over)
 {
     over(true);
 }
@@ -153,7 +153,7 @@ static void pass_descriptor(int to, int fd)
     head->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(head), &fd, sizeof(fd));
     if (sendmsg(to, &message, 0) != 1)
-        fail("sendmsg");
+        err(1, "sendmsg");
 }
 
 static int passed_descriptor(int from)
@@ -167,19 +167,19 @@ static int passed_descriptor(int from)
     int fd;
 
     if (recvmsg(from, &message, 0) != 1)
-        fail("recvmsg");
+        err(1, "recvmsg");
     memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
     return fd;
 }
 
 /* 3 requests, accepted by one process and served by another one. */
-void passing(void)
+TRICK(passing)
 {
     int ends[2], fd;
     pid_t server, client;
 
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
-        fail("socketpair");
+        err(1, "socketpair");
     server = fork();
     if (server == 0) {
         fd = passed_descriptor(ends[1]);
@@ -199,14 +199,14 @@ void passing(void)
 /* 1 + 2 + 1 requests: another process uses the connection for a while, and then the first one
  * again. The first process has kept its descriptor, and does not know the data of the second
  * process. */
-void passing_back(void)
+TRICK(passing_back)
 {
     int ends[2], fd;
     pid_t server, client;
     char byte = 'x';
 
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
-        fail("socketpair");
+        err(1, "socketpair");
     server = fork();
     if (server == 0) {
         fd = passed_descriptor(ends[1]);
@@ -220,7 +220,7 @@ void passing_back(void)
     serve(fd);
     pass_descriptor(ends[0], fd);
     if (!take_all(0, ends[0], &byte, 1))
-        fail("byte");
+        err(1, "byte");
     serve(fd);
     wait_client(client);
     wait_client(server);
@@ -228,7 +228,7 @@ void passing_back(void)
 }
 
 /* 1 + 2 requests: another program takes the connection over. */
-void exec_over(void)
+TRICK(exec_over)
 {
     const pid_t client = start_client(3);
     const int fd = taken();
@@ -240,7 +240,7 @@ void exec_over(void)
     if (server == 0) {
         snprintf(number, sizeof(number), "%d", fd);
         execl("/proc/self/exe", "tricks", "serve-2", number, NULL);
-        fail("exec");
+        err(1, "exec");
     }
     close(fd);
     wait_client(client);
@@ -248,7 +248,7 @@ void exec_over(void)
 }
 
 /* 1 + 2 requests: a child continues with the connection. */
-void fork_over(void)
+TRICK(fork_over)
 {
     const pid_t client = start_client(3);
     const int fd = taken();
@@ -268,7 +268,7 @@ void fork_over(void)
 }
 
 /* 3 requests: children of vfork(2) close descriptors and open others, in the parent's memory. */
-void vfork_close(void)
+TRICK(vfork_close)
 {
     const pid_t client = start_client(3);
     const int fd = taken();

@@ -92,16 +92,15 @@ static void fill(int fd)
 static void *be_cancelled(void *argument)
 {
     struct victim *victim = argument;
-    char line[LINE];
 
     pthread_cleanup_push(was_cancelled, &cancelled);
-    if (victim->how == WRITE && !take_all(0, victim->fd, line, LINE))
-        fail("request");
-    if (victim->how == WRITE)
+    if (victim->how == WRITE) {
+        take_request(victim->fd);
         fill(victim->fd);
+    }
     __atomic_store_n(&victim->is_ready, true, __ATOMIC_RELEASE);
     wait_for_ever(victim->how, victim->fd);
-    fail("not cancelled");
+    err(1, "not cancelled");
     pthread_cleanup_pop(0);
     return NULL;
 }
@@ -113,10 +112,10 @@ static void cancel_in(int how, int fd)
     void *result;
 
     if (pthread_create(&thread, NULL, be_cancelled, &victim) != 0)
-        fail("thread");
+        err(1, "thread");
     for (int64_t end_ms = 0; !__atomic_load_n(&victim.is_ready, __ATOMIC_ACQUIRE);)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
-            fail("not ready");
+            err(1, "not ready");
     pause_us(5000); /* until the thread is in its call */
     pthread_cancel(thread);
     pthread_join(thread, &result);
@@ -125,7 +124,7 @@ static void cancel_in(int how, int fd)
 
 /* 2 requests, before and after threads are cancelled in every call that waits. A third request gets
  * no answer, because its thread is cancelled in the write. */
-void cancelling(void)
+TRICK(cancelling)
 {
     const int ours = connect_to(port, 0), fd = taken();
 
@@ -158,7 +157,7 @@ static void on_signal(int number)
 }
 
 /* 1 request: a signal handler sends a byte of the answer while its thread waits to read. */
-void signalling(void)
+TRICK(signalling)
 {
     const int ours = connect_to(port, 0), fd = taken();
     struct sigaction action = {.sa_handler = on_signal};
@@ -170,14 +169,13 @@ void signalling(void)
     sigaction(SIGALRM, &action, NULL);
     line_write(line, next_id(), 0, 1);
     give_all(0, ours, line, LINE);
-    if (!take_all(0, fd, line, LINE))
-        fail("request");
+    take_request(fd);
     setitimer(ITIMER_REAL, &often, NULL);
     result = read(fd, &byte, 1);
     setitimer(ITIMER_REAL, &never, NULL);
     printf("interrupted %zd %d\n", result, errno);
     if (!take_all(0, ours, &byte, 1))
-        fail("answer");
+        err(1, "answer");
     close(ours);
     expect_end(fd);
 }
@@ -197,7 +195,7 @@ static void ring_in_us(int us)
     const struct itimerval once = {.it_value.tv_usec = us};
 
     if (setitimer(ITIMER_REAL, &once, NULL) < 0)
-        fail("setitimer");
+        err(1, "setitimer");
 }
 
 #define JUMPS 20000
@@ -214,30 +212,28 @@ static void make_calls(int fd)
     ring_in_us(jumps < JUMPS ? 20 : 0);
     while (jumps < JUMPS) {
         if (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0 || poll(polled, 2, 0) != 0)
-            fail("nothing is to be read");
+            err(1, "nothing is to be read");
     }
 }
 
 /* Begins an answer of which no byte is sent. The timer's handler leaves the write. */
 static void begin_answer(int fd)
 {
-    static char much[65536];
-    char line[LINE];
+    char much[65536] = ""; /* in the frame: the library knows a left call by its lower frame */
 
-    if (!take_all(0, fd, line, LINE))
-        fail("request");
+    take_request(fd);
     fill(fd);
     if (sigsetjmp(before_call, 1) == 0) {
         ring_in_us(20000);
         give_all(0, fd, much, sizeof(much));
-        fail("not left");
+        err(1, "not left");
     }
 }
 
 /* 3 requests, between which a signal handler leaves calls by siglongjmp(3). The first span is
  * recorded before, so that no jump leaves LTTng's code. A fourth request gets no answer, because a
  * jump leaves the write. */
-void jumping(void)
+TRICK(jumping)
 {
     int ours[2], theirs[2];
     struct pollfd polled[2];
@@ -253,7 +249,7 @@ void jumping(void)
         take_answer(ours[1]);
         polled[0] = polled[1] = (struct pollfd){theirs[1], POLLIN, 0};
         if (poll(polled, 2, 1000) != 0)
-            fail("nothing is to be read");
+            err(1, "nothing is to be read");
         if (i == 0) {
             make_calls(theirs[1]);
         } else if (i == 1) {
@@ -284,12 +280,12 @@ static void abandon(int ours, int theirs)
         give_all(0, ours, line, LINE);
         serve(theirs);
         if (!take_all(0, ours, answer, OUT))
-            fail("answer");
+            err(1, "answer");
     }
 }
 
 /* The program must end. */
-void abandoning(void)
+TRICK(abandoning)
 {
     signal(SIGALRM, leave_call);
     for (int i = 0; i < ABANDONED; i++) {
@@ -324,7 +320,7 @@ static void allocate_and_fork(int number)
 }
 
 /* No request: a server whose first waits are interrupted again and again. */
-void waking(void)
+TRICK(waking)
 {
     struct sigaction action = {.sa_handler = allocate_and_fork};
     const struct itimerval often = {{0, 20}, {0, 20}}, never = {0};
@@ -346,7 +342,7 @@ void waking(void)
         status = select(listener + 1, &set, NULL, NULL, &soon);
         sigprocmask(SIG_BLOCK, &alarm, NULL);
         if (status > 0 || (status < 0 && errno != EINTR))
-            fail("select");
+            err(1, "select");
     }
     setitimer(ITIMER_REAL, &never, NULL);
     printf("has woken up\n");
@@ -359,7 +355,7 @@ static int count_lines(const char *path, const char *word)
     int count = 0;
 
     if (!file)
-        fail(path);
+        err(1, "%s", path);
     while (fgets(line, sizeof(line), file))
         count += strstr(line, word) != NULL;
     fclose(file);
@@ -377,25 +373,25 @@ static void *limit_threads(void *unused)
 
     pthread_barrier_wait(&limiters);
     if (getrlimit(RLIMIT_NPROC, &limit) < 0 || setrlimit(RLIMIT_NPROC, &limit) < 0)
-        fail("RLIMIT_NPROC");
+        err(1, "RLIMIT_NPROC");
     if (!getenv("LD_PRELOAD"))
         return unused;
     if (count_lines("/proc/self/maps", "/libblkin-lttng.so") == 0)
-        fail("LTTng was not loaded before the limit on threads");
+        err(1, "LTTng was not loaded before the limit on threads");
     if (!(folder = opendir("/proc/self/task")))
-        fail("tasks");
+        err(1, "tasks");
     while (readdir(folder))
         tasks++;
     closedir(folder);
     if (tasks < 2 + LIMITERS + 1 + 2) /* ".", "..", these threads, main's, LTTng's two */
-        fail("LTTng's threads were not there before the limit on threads");
+        err(1, "LTTng's threads were not there before the limit on threads");
     pthread_barrier_wait(&limiters); /* all have counted */
     return unused;
 }
 
 /* Each thread of a server sets RLIMIT_NPROC, as haproxy 3 does. LTTng must be loaded before the
  * first thread does so. */
-void limiting(void)
+TRICK(limiting)
 {
     pthread_t threads[LIMITERS];
 
