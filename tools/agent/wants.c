@@ -225,6 +225,12 @@ void wants_repeat(struct wants *wants)
     wants->asks_again = request || has_unsent;
 }
 
+/* Returns the largest number of traces of a request from another host. */
+static size_t wants_traces_max(const struct wants *wants)
+{
+    return wants->agent->scan_queue.max + wants->agent->scan_queue.more_for_others;
+}
+
 /* ---- the file of waiting requests from other hosts ------------------------------------------- */
 
 static void wants_add_others(const struct wants *wants, json_t *list,
@@ -264,7 +270,7 @@ void wants_load(struct wants *wants)
 
     json_array_foreach(list, i, message)
     {
-        struct request *request = request_read(message, wants->agent->scan_queue.max, &left);
+        struct request *request = request_read(message, wants_traces_max(wants), &left);
 
         if (!request)
             continue;
@@ -343,7 +349,7 @@ static void wants_widen(struct request *request, int64_t held_ms)
 static void wants_take_request(struct wants *wants, const json_t *message, bool over)
 {
     size_t left;
-    struct request *request = request_read(message, wants->agent->scan_queue.max, &left);
+    struct request *request = request_read(message, wants_traces_max(wants), &left);
     const char *problem =
         over ? "accepts no more wants per second: its key cluster-wants-per-s" : NULL;
     const bool is_join =
