@@ -12,9 +12,7 @@ from paired import ratio
 
 
 def scale():
-    """SCALE_PARTS in the environment: which parts."""
-    parts = os.environ.get("SCALE_PARTS", "").split() or ["rate", "chaos", "brokers"]
-    return figures.parse(output_of(ISOLATE, SRC / "tests/scale/scale", *parts))
+    return figures.parse(output_of(ISOLATE, SRC / "tests/scale/scale"))
 
 
 def foreign():

@@ -89,11 +89,11 @@ bench-agent: ## measure the agent: nbdkit's cost, then four hosts: an hour (less
 	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) bench/bench nbd
 	@$(PYTHON) bench/bench hosts
 
-bench-scale: ## workers of a cluster: their rate, 60 runs with kills: an hour (less: SCALE_PARTS=rate)
+bench-scale: ## workers of Kafka: their rate
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(scale_load)
-	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) bench/bench scale
+	@$(PYTHON) bench/bench scale
 
 .PHONY: bench-servers
 bench-servers: ## servers that nobody instrumented: three hosts, the dispatcher: seven minutes

@@ -146,6 +146,7 @@ static void packed_fill_stack(union stack_entry *entry, const struct packed_even
             LOAD(uint32_t);
             break;
         case PACKED_U64:
+        case PACKED_S64: /* only in dumps of rings */
         case PACKED_HEX64:
             LOAD(uint64_t);
             break;

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_HASH_H
-#define BLKIN_CORE_HASH_H
+#ifndef BLKIN_BASE_HASH_H
+#define BLKIN_BASE_HASH_H
 
 #include "text.h"
 

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_ACCOUNT_PRINTER_H
-#define BLKIN_ACCOUNT_PRINTER_H
+#ifndef BLKIN_BASE_PRINTER_H
+#define BLKIN_BASE_PRINTER_H
 
 #include "buffer.h"
 #include "text.h"

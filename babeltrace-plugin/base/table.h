@@ -10,8 +10,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_TABLE_H
-#define BLKIN_CORE_TABLE_H
+#ifndef BLKIN_BASE_TABLE_H
+#define BLKIN_BASE_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

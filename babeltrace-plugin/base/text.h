@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_TEXT_H
-#define BLKIN_CORE_TEXT_H
+#ifndef BLKIN_BASE_TEXT_H
+#define BLKIN_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

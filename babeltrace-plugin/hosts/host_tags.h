@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_HOST_TAGS_H
-#define BLKIN_CORE_HOST_TAGS_H
+#ifndef BLKIN_HOSTS_HOST_TAGS_H
+#define BLKIN_HOSTS_HOST_TAGS_H
 
 #include "babeltrace-plugin/spans/event.h"
 #include "babeltrace-plugin/spans/span.h"

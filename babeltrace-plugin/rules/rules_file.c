@@ -78,11 +78,11 @@ static bool rules_read_folder(struct rules_reader *reader, const char *path)
     if (count <= 0)
         error_set(reader->error, "rules \"%s\": expected a folder with files NAME.rules", path);
     for (int i = 0; i < count; i++) {
-        char file[PATH_MAX];
+        char file[PATH_MAX +
+                  sizeof(entries[i]->d_name)]; /* open(2) refuses a path that is too long */
 
-        if (has_worked &&
-            snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name) < (int)sizeof(file))
-            has_worked = rules_read_file(reader, file);
+        (void)snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
+        has_worked = has_worked && rules_read_file(reader, file);
         free(entries[i]);
     }
     if (count >= 0)

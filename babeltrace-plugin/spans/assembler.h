@@ -29,8 +29,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_ASSEMBLER_H
-#define BLKIN_CORE_ASSEMBLER_H
+#ifndef BLKIN_SPANS_ASSEMBLER_H
+#define BLKIN_SPANS_ASSEMBLER_H
 
 #include "babeltrace-plugin/base/text.h"
 #include "event.h"

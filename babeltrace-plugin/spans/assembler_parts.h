@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_ASSEMBLER_PARTS_H
-#define BLKIN_CORE_ASSEMBLER_PARTS_H
+#ifndef BLKIN_SPANS_ASSEMBLER_PARTS_H
+#define BLKIN_SPANS_ASSEMBLER_PARTS_H
 
 #include "assembler.h"
 #include "open_spans.h"

@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_EVENT_H
-#define BLKIN_CORE_EVENT_H
+#ifndef BLKIN_SPANS_EVENT_H
+#define BLKIN_SPANS_EVENT_H
 
 #include "babeltrace-plugin/base/text.h"
 

@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_OPEN_SPANS_H
-#define BLKIN_CORE_OPEN_SPANS_H
+#ifndef BLKIN_SPANS_OPEN_SPANS_H
+#define BLKIN_SPANS_OPEN_SPANS_H
 
 #include "babeltrace-plugin/base/table.h"
 #include "event.h"

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_SOURCE_H
-#define BLKIN_CORE_SOURCE_H
+#ifndef BLKIN_SPANS_SOURCE_H
+#define BLKIN_SPANS_SOURCE_H
 
 #include "babeltrace-plugin/base/table.h"
 #include "event.h"

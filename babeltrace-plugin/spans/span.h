@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_SPAN_H
-#define BLKIN_CORE_SPAN_H
+#ifndef BLKIN_SPANS_SPAN_H
+#define BLKIN_SPANS_SPAN_H
 
 #include "babeltrace-plugin/base/text.h"
 

@@ -17,8 +17,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_JOIN_H
-#define BLKIN_CORE_JOIN_H
+#ifndef BLKIN_STAGES_JOIN_H
+#define BLKIN_STAGES_JOIN_H
 
 #include "tracepoints/format/join.h"
 

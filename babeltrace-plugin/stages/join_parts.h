@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_JOIN_PARTS_H
-#define BLKIN_CORE_JOIN_PARTS_H
+#ifndef BLKIN_STAGES_JOIN_PARTS_H
+#define BLKIN_STAGES_JOIN_PARTS_H
 
 #include "join.h"
 

@@ -29,7 +29,7 @@ from multiprocessing.connection import wait
 
 POLICIES = ("wait", "least", "turn")
 CHUNK = 65536
-CONNECT_S = 2  # and for each send
+CONNECT_S = 2  # time-out of a connect, and of each send
 ANSWER_S = 60  # time-out of an answer
 DOWN_S = 1     # the pause before the next attempt at a back end that cannot be reached
 STALE_S = 10   # older statistics are not used
@@ -70,7 +70,7 @@ class BackEnd:
         if not self.name or not address:
             raise Wrong(f"bad back end '{text}': expected SERVICE=HOST:PORT")
         self.family, self.address = address_of(address)
-        self.requests = self.under_way = 0
+        self.requests = self.in_flight = 0
         self.wait_us = 0  # mean duration of its requests, by the last statistics; 0: not known
         self.down_until = 0
 
@@ -92,7 +92,7 @@ class Choice:
     def __init__(self, backs, policy):
         self.backs, self.policy = backs, policy
         self.turn = 0
-        self.told_at = time.monotonic()  # when the last statistics came
+        self.updated_at = time.monotonic()  # when the last statistics came
         self.lock = threading.Lock()
 
     def cost(self, back):
@@ -104,9 +104,9 @@ class Choice:
         if self.policy == "turn":
             return 0
         known = [one.wait_us for one in self.backs if one.wait_us]
-        if self.policy == "least" or not known or time.monotonic() > self.told_at + STALE_S:
-            return back.under_way
-        return (back.under_way + 1) * (back.wait_us or min(known))
+        if self.policy == "least" or not known or time.monotonic() > self.updated_at + STALE_S:
+            return back.in_flight
+        return (back.in_flight + 1) * (back.wait_us or min(known))
 
     def next(self):
         """Returns the back end of the next request, and counts the request as in flight."""
@@ -116,25 +116,25 @@ class Choice:
             in_turn = self.backs[first:] + self.backs[:first]  # back ends of equal cost take turns
             best = min((back for back in in_turn if back.down_until <= now), key=self.cost, default=in_turn[0])
             best.requests += 1
-            best.under_way += 1
+            best.in_flight += 1
             return best
 
     def done(self, back):
         """Counts a request that has an answer, or never gets one, as done."""
         with self.lock:
-            back.under_way -= 1
+            back.in_flight -= 1
 
     def failed(self, back):
         with self.lock:
             back.down_until = time.monotonic() + DOWN_S
             back.requests -= 1
-            back.under_way -= 1
+            back.in_flight -= 1
 
 
 # ---- statistics: the lines of `blkin stat --json`
 
 def totals(backs, rows):
-    """Returns {name of spans: {back end: [number, their sum in us]}}.
+    """Returns {name of spans: {back end: [number, sum of their durations in us]}}.
 
     `blkin run` calls requests "serve :PORT": the port is the back end's own, and left out.
     """
@@ -155,7 +155,7 @@ def learn(choice, rows):
     # the spans below it.
     requests = max(found.values(), key=lambda name: sum(us for _, us in name.values()), default={})
     with choice.lock:
-        choice.told_at = time.monotonic()
+        choice.updated_at = time.monotonic()
         for back, (count, us) in requests.items():
             back.wait_us = us / count + 0.001  # never 0, which means not known
         least = min((back.wait_us for back in requests), default=None)

@@ -93,6 +93,11 @@ start_host_lttng() {
     wait_for 20 "sessiond-$1" "the session daemon of host $1" host_lttng_answers "$1"
 }
 
+# host_listens HOST PORT: checks that a server listens there.
+host_listens() {
+    on "$1" cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ":$(printf %04X "$2") [0-9A-F:]* 0A "
+}
+
 # ---- the middle -----------------------------------------------------------------------------------------
 
 start_far_broker() {

@@ -13,7 +13,7 @@ plain_make() {
         CFLAGS='-O0 -U_FORTIFY_SOURCE' "$@"
 }
 
-# Some objects of each kind are compiled again, and all are linked. The other objects are copied: they have no paths.
+# Some objects of each kind are compiled again, and all are linked. The other objects are copied: no paths are in them.
 mkdir -p "$checkout/build" && cd "$SRC" &&
     cp -pr Makefile mk packaging libblkin tracepoints babeltrace-plugin tools scripts examples tests "$checkout/" &&
     cp -pr "$BUILD/obj" "$checkout/build/" || exit 1

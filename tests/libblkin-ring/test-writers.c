@@ -1,7 +1,7 @@
 /*
  * Eight threads and three processes write at once, while a reader copies the rings all the time.
- * The reader accepts no torn record. A round fits into a ring, and in the end each of its records
- * is in a ring once.
+ * The reader accepts no torn record. A round fits into a ring. After each round, each of its
+ * records is in the rings once.
  *
  *     RECORDS=1000000000 tests/run build/tests/libblkin-ring/test-writers
  *
@@ -21,11 +21,11 @@
 #define WRITERS_THREADS 8
 #define PROCESSES       3
 #define WRITERS         (WRITERS_THREADS + PROCESSES)
-#define EACH            1500      /* records of a writer in a round */
+#define ROUND           1500      /* records of a writer in a round */
 #define WRITERS_ROOM    (1 << 23) /* bytes of a ring */
-#define USUAL           2000000   /* records of all rounds */
+#define DEFAULT         2000000   /* records of all rounds */
 
-_Static_assert(WRITERS *EACH *(sizeof(struct numbered) + 16) < WRITERS_ROOM - RING_RECORD_MAX,
+_Static_assert(WRITERS *ROUND *(sizeof(struct numbered) + 16) < WRITERS_ROOM - RING_RECORD_MAX,
                "a round must fit into one ring");
 
 struct writers_shared {
@@ -45,8 +45,8 @@ static void write_rounds(uint64_t writer)
 
     for (uint64_t round = 0; round < shared->rounds; round++) {
         pthread_barrier_wait(&shared->begin);
-        for (uint64_t i = 0; i < EACH; i++) {
-            const size_t length = numbered_make(&record, writer, round * EACH + i, &state);
+        for (uint64_t i = 0; i < ROUND; i++) {
+            const size_t length = numbered_make(&record, writer, round * ROUND + i, &state);
 
             (void)ring_write(map, RING_EVENTS, ring_kind(1), &record, length);
         }
@@ -65,10 +65,10 @@ struct writers_seen {
     uint64_t records, torn;
     uint64_t round; /* the current round; all other records are old */
     uint64_t found, twice;
-    uint8_t is_found[WRITERS][EACH];
+    uint8_t is_found[WRITERS][ROUND];
 };
 
-static void see(void *context, const struct rings_record *record)
+static void check_record(void *context, const struct rings_record *record)
 {
     struct writers_seen *seen = context;
     struct numbered numbered;
@@ -81,8 +81,8 @@ static void see(void *context, const struct rings_record *record)
         seen->torn++;
         return;
     }
-    number = numbered.number - seen->round * EACH;
-    if (number >= EACH)
+    number = numbered.number - seen->round * ROUND;
+    if (number >= ROUND)
         return;
     seen->found++;
     seen->twice += seen->is_found[numbered.writer][number]++;
@@ -100,7 +100,7 @@ static void begin_processes(pid_t *processes)
     }
 }
 
-static void share(void)
+static void make_shared(void)
 {
     pthread_barrierattr_t attributes;
 
@@ -127,31 +127,31 @@ int main(void)
     }
     rings_make(&memory, WRITERS_ROOM, RING_BYTES_MIN);
     map = ring_map_new(memory.descriptor, memory.bytes, &wrong);
-    share();
-    shared->rounds = (records ? strtoull(records, NULL, 10) : USUAL) / (WRITERS * EACH) + 1;
+    make_shared();
+    shared->rounds = (records ? strtoull(records, NULL, 10) : DEFAULT) / (WRITERS * ROUND) + 1;
     begin_processes(processes);
     for (uintptr_t i = 0; i < WRITERS_THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, thread, (void *)i) == 0);
-    during.round = UINT64_MAX / EACH / 2; /* a round that does not exist */
+    during.round = UINT64_MAX / ROUND / 2; /* a round that does not exist */
     for (uint64_t round = 0; round < shared->rounds; round++) {
         shared->at_work = WRITERS;
         pthread_barrier_wait(&shared->begin);
         while (__atomic_load_n(&shared->at_work, __ATOMIC_ACQUIRE)) {
             for (uint32_t ring = 0; ring < memory.cpus; ring++, copies++)
-                rings_walk(&memory, ring, &walk, see, &during);
+                rings_walk(&memory, ring, &walk, check_record, &during);
         }
         pthread_barrier_wait(&shared->end);
         memset(&after, 0, sizeof(after));
         after.round = round;
         for (uint32_t ring = 0; ring < memory.cpus; ring++)
-            rings_walk(&memory, ring, &walk, see, &after);
-        CHECK(after.found == WRITERS * EACH && after.twice == 0 && after.torn == 0);
+            rings_walk(&memory, ring, &walk, check_record, &after);
+        CHECK(after.found == WRITERS * ROUND && after.twice == 0 && after.torn == 0);
         if (check_failures)
             break;
     }
     printf(
         "%llu records written, %llu read in %llu copies meanwhile: %llu torn, %llu walks broken\n",
-        (unsigned long long)shared->rounds * WRITERS * EACH, (unsigned long long)during.records,
+        (unsigned long long)shared->rounds * WRITERS * ROUND, (unsigned long long)during.records,
         (unsigned long long)copies, (unsigned long long)during.torn, (unsigned long long)walk.bad);
     CHECK(during.records > 0 && during.torn == 0 && walk.bad == 0);
     CHECK(memory.head->lost == 0);

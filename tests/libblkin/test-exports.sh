@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The ABI: libblkin and libblkin-lttng export exactly the symbols of abi/libblkin.abi and Debian's lists, and libblkin
-# links only libc.
+# The ABI: libblkin exports exactly the symbols of abi/libblkin.abi, and libblkin and libblkin-lttng those of Debian's
+# lists. libblkin links only libc.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

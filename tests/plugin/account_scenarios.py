@@ -16,7 +16,7 @@ import struct
 import sys
 import time
 
-from account_sink import (SPANS, FOLDER, LIMIT, CLIENT_TIME, EVENTS, Sink, Held, ask, split_answer, scrape,
+from account_sink import (SPANS, FOLDER, LIMIT, CLIENT_TIME, EVENTS, Sink, DelayedRun, ask, split_answer, scrape,
                           check_rising)
 from faulty_collector import Collector
 from scenarios import expect, run_scenarios, scenario, wait_until
@@ -48,13 +48,13 @@ def file_endpoint():
 def slow_collector():
     """The statistics file, the page and the progress line show the spans that wait during a run."""
     stats_file = FOLDER + "/slow.stats"
-    with Held(stats_file=stats_file, stats_period_ms=50, batch_spans=100) as held:
+    with DelayedRun(stats_file=stats_file, stats_period_ms=50, batch_spans=100) as run:
         def is_all(counters):
             return counters["spans_waiting"] == SPANS and counters["events"] == (
                 EVENTS or [counters["events"]])[0]
 
-        page = wait_until(lambda: is_all(p := scrape(held.port)) and p, "all spans waiting")
-        stats = wait_until(lambda: is_all((s := held.sink.load_stats())["counters"]) and s,
+        page = wait_until(lambda: is_all(p := scrape(run.port)) and p, "all spans waiting")
+        stats = wait_until(lambda: is_all((s := run.sink.load_stats())["counters"]) and s,
                            "all spans waiting in the file")
         expect(stats["state"] == "running", stats)
         for name, value in stats["counters"].items():
@@ -62,23 +62,23 @@ def slow_collector():
         expect(page["events_in_spans"] > 0 and page["spans_open"] == 0, page)
         wait_until(lambda: re.search(
             r"^blkin: running for \d+ s: events: %d = %d in spans.*; spans: %d = %d waiting"
-            % (page["events"], page["events_in_spans"], SPANS, SPANS), held.sink.said(), re.M),
+            % (page["events"], page["events_in_spans"], SPANS, SPANS), run.sink.said(), re.M),
                    "a progress line")
-        held.collector.released.set()
+        run.collector.released.set()
         try:
             while True:
-                later = scrape(held.port)
+                later = scrape(run.port)
                 check_rising(page, later)
                 page = later
-                held.sink.load_stats()
+                run.sink.load_stats()
         except OSError:
             pass  # the run has ended
         expect(page["spans_finished"] == SPANS, page)
-        said = held.finish()
-        stats = held.sink.load_stats()
+        said = run.finish()
+        stats = run.sink.load_stats()
         expect(stats["state"] == "ended" and stats["counters"]["spans_accepted"] == SPANS, stats)
         expect(stats["counters"]["spans_waiting"] == 0, stats)
-        expect(stats["endpoint"] == held.collector.url + "/api/v2/spans", stats)
+        expect(stats["endpoint"] == run.collector.url + "/api/v2/spans", stats)
         expect("s3cret" not in said, said)
 
 
@@ -88,20 +88,20 @@ def interrupted():
     stats_file = FOLDER + "/interrupted.stats"
     for number, sigint in ((signal.SIGINT, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_DFL),
                            (signal.SIGHUP, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_IGN)):
-        with Held(stats_file=stats_file, flush_timeout_ms=200, sigint=sigint) as held:
-            wait_until(lambda: scrape(held.port)["spans_waiting"] == SPANS, "all spans waiting")
-            held.sink.process.send_signal(number)
+        with DelayedRun(stats_file=stats_file, flush_timeout_ms=200, sigint=sigint) as run:
+            wait_until(lambda: scrape(run.port)["spans_waiting"] == SPANS, "all spans waiting")
+            run.sink.process.send_signal(number)
             status = 2 if sigint == signal.SIG_DFL else 1
-            expect(held.sink.process.wait(LIMIT) == status, held.sink.said())
-            stats = held.sink.load_stats()
+            expect(run.sink.process.wait(LIMIT) == status, run.sink.said())
+            stats = run.sink.load_stats()
             expect(stats["state"] == "ended", stats)
             expect(stats["counters"]["spans_undelivered"] == SPANS, stats)
-            expect("%d undelivered" % SPANS in held.sink.said(), held.sink.said())
+            expect("%d undelivered" % SPANS in run.sink.said(), run.sink.said())
 
 
 @scenario
 def spooled():
-    """Without a collector the spans of a recorded trace are on disk, with status 0; the next sink sends them."""
+    """Without a collector, the run stores the spans on disk and ends with status 0. The next sink sends them."""
     stats_file, spool = FOLDER + "/spooled.stats", FOLDER + "/spool"
     with Sink("http://127.0.0.1:1", require_collector=False, spool=spool,
               stats_file=stats_file) as sink:
@@ -137,30 +137,30 @@ def requests_of_all_kinds():
         (b"POST /metrics HTTP/1.1\r\n" + host + b"Content-Length: 3\r\n\r\nabc", 405),
         (b"DELETE /metrics HTTP/1.1\r\n" + host + b"\r\n", 405),
     ]
-    with Held() as held:
+    with DelayedRun() as run:
         for request, expected in cases:
-            status, headers, body = split_answer(ask(held.port, request))
+            status, headers, body = split_answer(ask(run.port, request))
             expect(status == expected, "%r: %d" % (request[:60], status))
             expect(int(headers["content-length"]) == len(body), headers)
-        status, headers, body = split_answer(ask(held.port, b"HEAD /metrics HTTP/1.1\r\n" + host + b"\r\n"))
+        status, headers, body = split_answer(ask(run.port, b"HEAD /metrics HTTP/1.1\r\n" + host + b"\r\n"))
         expect(status == 200 and int(headers["content-length"]) > 1000 and body == b"", headers)
-        headers = split_answer(ask(held.port, b"PUT /metrics HTTP/1.1\r\n" + host + b"\r\n"))[1]
+        headers = split_answer(ask(run.port, b"PUT /metrics HTTP/1.1\r\n" + host + b"\r\n"))[1]
         expect(headers["allow"] == "get, head", headers)
         for _ in range(50):  # clients that close the connection before the answer, one of two with RST
-            with socket.create_connection(("127.0.0.1", held.port)) as sock:
+            with socket.create_connection(("127.0.0.1", run.port)) as sock:
                 sock.sendall(page)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            with socket.create_connection(("127.0.0.1", held.port)) as sock:
+            with socket.create_connection(("127.0.0.1", run.port)) as sock:
                 sock.sendall(page + b"\r\n")
-        scrape(held.port)
-        held.finish()
+        scrape(run.port)
+        run.finish()
 
 
 @scenario
 def account_blocks_signals():
     """The account's thread blocks signals, so that SIGINT reaches the thread that reads the trace."""
-    with Held() as held:
-        tasks = "/proc/%d/task/" % held.sink.process.pid
+    with DelayedRun() as run:
+        tasks = "/proc/%d/task/" % run.sink.process.pid
 
         def signals_of_threads():
             blocked = {}
@@ -174,23 +174,23 @@ def account_blocks_signals():
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             expect(blocked["blkin-account"] >> (number - 1) & 1, blocked)
         expect(not blocked["babeltrace2"] >> (signal.SIGINT - 1) & 1, blocked)
-        held.finish()
+        run.finish()
 
 
 @scenario
 def idle_clients():
     """With many idle clients, a scrape gets its answer before the server closes their connections."""
-    with Held() as held:
+    with DelayedRun() as run:
         def is_one_left():
             with contextlib.ExitStack() as stack:
-                idle = [stack.enter_context(socket.create_connection(("127.0.0.1", held.port), timeout=LIMIT))
+                idle = [stack.enter_context(socket.create_connection(("127.0.0.1", run.port), timeout=LIMIT))
                         for _ in range(40)]
-                scrape(held.port)
+                scrape(run.port)
                 return any(is_open(sock) for sock in idle)
 
         # on a busy machine, the server may have closed all connections before its answer
         expect(any(is_one_left() for _ in range(5)), "the scrape was answered after all idle clients were disconnected")
-        held.finish()
+        run.finish()
 
 
 def is_open(sock):
@@ -206,17 +206,17 @@ def is_open(sock):
 
 @scenario
 def slow_clients():
-    """Slow clients delay no other client and not the end, and are closed in time."""
-    with Held(stats_file=FOLDER + "/clients.stats", stats_period_ms=50) as held:
+    """Slow clients delay neither other clients nor the end, and are disconnected in time."""
+    with DelayedRun(stats_file=FOLDER + "/clients.stats", stats_period_ms=50) as run:
         def connect():
-            return socket.create_connection(("127.0.0.1", held.port), timeout=LIMIT)
+            return socket.create_connection(("127.0.0.1", run.port), timeout=LIMIT)
 
         begin = time.monotonic()
         silent, dripping, unread = connect(), connect(), connect()
         silent_ends = None
         unread.sendall(b"GET /metrics HTTP/1.1\r\nHost: blkin\r\n\r\n")  # and never reads
         silent.settimeout(0.05)
-        written = held.sink.load_stats()["written"]
+        written = run.sink.load_stats()["written"]
         scrapes = 0
         while not silent_ends:
             expect(time.monotonic() < begin + LIMIT, "the silent client is never disconnected")
@@ -224,7 +224,7 @@ def slow_clients():
                 dripping.sendall(b"G")
             except OSError:
                 pass
-            scrape(held.port)
+            scrape(run.port)
             scrapes += 1
             try:
                 expect(silent.recv(1) == b"", "an answer without a request")
@@ -233,11 +233,11 @@ def slow_clients():
                 pass
         expect(CLIENT_TIME - 0.5 < silent_ends, "disconnected after %.1f s" % silent_ends)
         expect(scrapes > 2, "only %d scrapes" % scrapes)
-        expect(held.sink.load_stats()["written"] > written, "the file was not written meanwhile")
+        expect(run.sink.load_stats()["written"] > written, "the file was not written meanwhile")
         # more clients than the server has room for: the scrape waits until the server closes a connection
         crowd = [connect() for _ in range(12)]
-        scrape(held.port)
-        held.finish()
+        scrape(run.port)
+        run.finish()
         for sock in crowd + [silent, dripping, unread]:
             sock.close()
 
@@ -246,17 +246,17 @@ def slow_clients():
 def slow_clients_at_the_end():
     """The end of the run does not wait for slow clients."""
     def end_s():
-        with Held() as held, contextlib.ExitStack() as crowd:
+        with DelayedRun() as run, contextlib.ExitStack() as crowd:
             for _ in range(12):
-                crowd.enter_context(socket.create_connection(("127.0.0.1", held.port), timeout=LIMIT))
-            scrape(held.port)
+                crowd.enter_context(socket.create_connection(("127.0.0.1", run.port), timeout=LIMIT))
+            scrape(run.port)
             for _ in range(12):
-                crowd.enter_context(socket.create_connection(("127.0.0.1", held.port), timeout=LIMIT))
+                crowd.enter_context(socket.create_connection(("127.0.0.1", run.port), timeout=LIMIT))
             begin = time.monotonic()
-            held.finish()
+            run.finish()
             return time.monotonic() - begin
 
-    # a busy machine may delay an end as much, but not each of six
+    # a busy machine may delay an end by more than CLIENT_TIME, but not each of six
     took = []
     while not took or (min(took) >= 0.9 * CLIENT_TIME and len(took) < 6):
         took.append(end_s())

@@ -115,7 +115,7 @@ class DelayedCollector(Collector):
         return super().__exit__(*args)
 
 
-class Held:
+class DelayedRun:
     """A run whose collector is delayed, with the page of the run's account."""
 
     def __init__(self, **params):

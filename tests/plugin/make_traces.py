@@ -1,7 +1,7 @@
-"""Writes traces for tests into build/tests/plugin/traces: make_traces.py FOLDER
+"""Writes traces for tests into a folder: make_traces.py FOLDER
 
 Some traces are such as LTTng-UST could record: of old and new programs, of several hosts, with losses. No tracer
-writes the remaining traces. Times are in s and ns after 1700000000 s (2023-11-14) unless a case has other times.
+writes the remaining traces. Times are in ns after 1700000000 s (2023-11-14) unless a case has other times.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -20,7 +20,7 @@ def blkin_trace(*args, **options):
 
 
 def one_stream(trace, events):
-    """Returns a case of one trace with one stream."""
+    """Adds a stream of these events to the trace. Returns a case of this trace."""
     trace.stream().packet(events)
     return {"": trace}
 
@@ -83,7 +83,7 @@ def original_keyval():
 
 
 def packed():
-    """Every event of provider blkin, with contexts; two events are missing."""
+    """Every event of provider blkin except slow and metric, with contexts; two events are missing."""
     trace = blkin_trace(hostname="node1", context=CONTEXT)
     thread = Thread(2**60 - 2, ip="2001:db8::1", port=65535, context=context(100, 101, "osd"))
     process = Thread(thread.thread, context=thread.context).process(9 * S)
@@ -171,7 +171,7 @@ def steps():
                     log=step(10 * MS, "outer", step(20 * MS, "inner", annotation(30 * MS, "last")))),
         thread.span(12 * S, 4, name="moved", duration=2 * S,
                     log=counted_from(S) + step(MS, "step", annotation(2 * MS, "inside"), end=3 * MS)),
-        # the third of four found no room, nor did the fourth in it
+        # the third step had no room in the log of its span: it is an event of its own, whose log has the fourth
         thread.span(13 * S - 50 * MS, three, name="spilled", parent=10, duration=10 * MS, kind=1, flags=STEP,
                     log=step_number(3) + counted_from(-40 * MS) + annotation(42 * MS, "inside") +
                     step(44 * MS, "in it", end=45 * MS)),
@@ -455,7 +455,7 @@ CASES = (original, original_late, original_keyval, packed, packed_moments, packe
 
 
 def many_streams():
-    """Only for the test of memory: 900 streams at a time, of classes with the largest of small ids."""
+    """Only for the test of memory: 900 streams at a time. The event classes have the largest ids of 16 bits."""
     trace = Trace()
     trace.event_class("blkin:span", BLKIN["blkin:span"], 65534)
     trace.event_class("some:other", {"number": I32}, 65533)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A session that begins while servers and clients exchange requests, ROUNDS times (3). Earlier requests are not recorded,
-# and recorded requests are whole. The payloads show that joined halves are of one request, and that no call has another
-# request as its parent.
+# and recorded requests are whole. The payloads show that joined halves are of one request, and that the parent
+# of each call is of the same request.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

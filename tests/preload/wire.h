@@ -20,8 +20,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define LINE     37
-#define OUT      8 /* bytes of most answers */
+#define LINE     37 /* bytes of the line of a request */
+#define OUT      8  /* bytes of most answers */
 #define BODY_MAX 999999
 
 static inline void fail(const char *what)

@@ -1,6 +1,6 @@
 /*
  * Users that cannot be told apart: the kernel's files of user namespaces, and a service in its own
- * namespace that does not know the user of a program.
+ * namespace that does not know the user of a program. Also the owners of subordinate numbers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -72,7 +72,7 @@ TEST(test_owners)
 
 struct served {
     char path[200], fdserver[200]; /* paths of the two sockets */
-    pid_t keeper, service;
+    pid_t fdserver_process, service;
 };
 
 static void ignore(void *context, struct held *held)
@@ -114,8 +114,8 @@ static void served_begin(struct served *served, const char *folder)
 
     (void)snprintf(served->path, sizeof(served->path), "%s/rings", folder);
     (void)snprintf(served->fdserver, sizeof(served->fdserver), "%s/fdserver", folder);
-    served->keeper = fork();
-    if (served->keeper == 0)
+    served->fdserver_process = fork();
+    if (served->fdserver_process == 0)
         _exit(fdserver_run(served->fdserver));
     WAIT_UNTIL(is_listening(served->fdserver));
     CHECK(pipe(ready) == 0);
@@ -131,8 +131,8 @@ static void served_end(const struct served *served)
 {
     (void)kill(served->service, SIGKILL);
     (void)waitpid(served->service, NULL, 0);
-    (void)kill(served->keeper, SIGKILL);
-    (void)waitpid(served->keeper, NULL, 0);
+    (void)kill(served->fdserver_process, SIGKILL);
+    (void)waitpid(served->fdserver_process, NULL, 0);
     (void)unlink(served->fdserver);
     (void)unlink(served->path);
 }

@@ -163,10 +163,11 @@ class RootTest(unittest.TestCase):
     def check_no_reload(self, root):
         """A reload, by socket or signal, is refused with a message, and changes nothing."""
         words = "the root reads its configuration only at its start"
-        run = subprocess.run([BLKIN, "reload", f"--runtime-dir={self.folder}/run", "work-root"], stderr=subprocess.PIPE,
-                             text=True, timeout=LIMIT_S, check=False)
-        self.assertEqual(run.returncode, 1, run.stderr)
-        self.assertIn(words, run.stderr)
+        for name, said in (["work-root"], words), ([], "(live or agent) runs"):
+            run = subprocess.run([BLKIN, "reload", f"--runtime-dir={self.folder}/run", *name], stderr=subprocess.PIPE,
+                                 text=True, timeout=LIMIT_S, check=False)
+            self.assertEqual(run.returncode, 1, run.stderr)
+            self.assertIn(said, run.stderr)
         root.process.send_signal(signal.SIGHUP)
         wait_until(lambda: root.said().count("BK1022 blkin work --root: reload: " + words) == 2, root.said)
         self.assertEqual(self.status()["state"], "serving")

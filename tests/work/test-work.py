@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 300
 """Workers with a real broker: although one is killed in the middle, each span is counted once, and each kept trace is
-there once. The long runs are in tests/scale.
+there once. tests/scale measures the rate.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

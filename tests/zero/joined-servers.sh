@@ -2,7 +2,7 @@
 # Unchanged servers (haproxy, nginx, php-fpm and mariadb) run on three hosts, with an agent on each host. One trace of each
 # slow request arrives. It has the spans of all servers, with the right parents.
 #
-# Prints "joined whole N OF marked N silent N wrong N LINKS ..." (joined_servers.py). Exit status 1: fewer than 7 of 8
+# Prints the counts of tests/agent/hosts/joined.py. Exit status 1: fewer than 7 of 8
 # traces are whole, a trace is incomplete and not marked, or a parent is wrong. Needs scripts/isolate.
 #
 # Variables: CLIENTS=4 clients make REQUESTS=400 requests each. One request in EACH=20 is slow. With AWAY=SECONDS, the agent
@@ -15,11 +15,15 @@ set -u
 . "$SRC/tests/lib.sh"
 # shellcheck source=tests/agent/hosts.sh
 . "$SRC/tests/agent/hosts.sh"
+# shellcheck source=tests/agent/hosts/joining.sh
+. "$SRC/tests/agent/hosts/joining.sh"
 need_hosts "$@"
 servers=$("$SRC/scripts/fetch-servers" haproxy nginx php-fpm mariadb-server) || skip "haproxy, nginx, php-fpm or mariadb is not available"
 mount -t overlay -o "lowerdir=$servers/usr:/usr" blkin /usr || skip "no overlay: no servers as installed"
 private_begin
 AGENT_OPTIONS=(--ring-bytes=64M)
+# shellcheck disable=SC2034 # for joining.sh
+chain="haproxy nginx php mariadb" why=store-2 running="1 2 3"
 RULES='*>300ms'
 begin_routed_hosts || exit 1
 
@@ -27,10 +31,6 @@ begin_routed_hosts || exit 1
 serve() {
     start_on "$1" "$2" env BLKIN_SLOW="$RULES" "$blkin" run --service="$2" --payload=64 --files=/none -- "${@:4}"
     wait_for 60 "$2-$1" "the port of $2" host_listens "$1" "$3"
-}
-
-host_listens() {
-    on "$1" cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ":$(printf %04X "$2") [0-9A-F:]* 0A "
 }
 
 mkdir "$WORK/data" && cd "$WORK" || exit 1
@@ -105,45 +105,13 @@ CONF
 serve 1 haproxy 7000 haproxy -db -f "$WORK/haproxy.conf" || exit 1
 
 ask() {
-    timeout 500 "$PYTHON" "$SRC/tests/zero/joined_servers.py" ask 10.77.1.2:7000 "$@"
+    timeout 500 "$PYTHON" "$SRC/tests/zero/joined_servers.py" 10.77.1.2:7000 "$@"
 }
 
-are_warm() {
-    local host
-    ask 1 4 100 >/dev/null || return
-    for host in 1 2 3; do
-        agent_has $host '[.rings.memories[] | .written_bytes] | add > 0' || return
-    done
-}
-wait_for 60 haproxy-1 "that all servers write into their rings" are_warm || exit 1
-: >"$WORK/collected"
-ask "${CLIENTS:-4}" "${REQUESTS:-400}" "${EACH:-20}" >"$WORK/slow" || fail "no answers"
-
-judged() {
-    local host
-    for host in $running; do
-        agent_has "$host" '.open_traces == 0 and .counters.spans_waiting == 0' || return
-    done
-    result=$("$PYTHON" "$SRC/tests/zero/joined_servers.py" judge "$WORK/collected" store-2 <"$WORK/slow" 2>"$WORK/judge.log")
-    [[ $result == *" silent 0 "* ]]
-}
-
-# must CONDITION: of awk, about the result
-must() {
-    local host
-    wait_for 120 agent-1 "the verdicts of all hosts" judged
-    tail -n 12 "$WORK/judge.log" >&2
-    echo "$result"
-    awk "{ exit !($1) }" <<<"$result" && return
-    for host in $running; do
-        agent_status "$host" | jq -c '[.totals, .cluster]' >&2
-    done
-    fail "see above: expected $1"
-}
-
-# shellcheck disable=SC2016 # awk expands these
-WHOLE='$3 >= $4 * 7 / 8 && $8 == 0 && $10 == 0' NAMED='$4 > 0 && $17 == $4 && $8 == 0 && $10 == 0'
-running="1 2 3"
+WHOLE='.whole * 8 >= .slow * 7 and .silent == 0 and .wrong == 0'
+NAMED='.slow > 0 and .named == .slow and .silent == 0 and .wrong == 0'
+wait_for 60 haproxy-1 "that all servers write into their rings" are_warm 1 4 100 || exit 1
+ask_slow "${CLIENTS:-4}" "${REQUESTS:-400}" "${EACH:-20}"
 must "$WHOLE"
 [ -n "${AWAY-}" ] || exit 0
 
@@ -153,13 +121,11 @@ stopped=$SECONDS
 for host in $running; do
     wait_for 60 "agent-$host" "that host 2 is away" agent_has "$host" '.cluster.away == ["store-2"]' || exit 1
 done
-: >"$WORK/collected"
-ask 1 $((AWAY * 20)) 20 >"$WORK/slow" || fail "no answers"
+ask_slow 1 $((AWAY * 20)) 20
 must "$NAMED"
 sleep $((AWAY > SECONDS - stopped ? AWAY - SECONDS + stopped : 0)) # the rest of AWAY
 running="1 2 3"
 start_agent 2 && wait_agent 2 || exit 1
-wait_for 60 haproxy-1 "that all servers write into their rings" are_warm || exit 1
-: >"$WORK/collected"
-ask 1 200 20 >"$WORK/slow" || fail "no answers"
+wait_for 60 haproxy-1 "that all servers write into their rings" are_warm 1 4 100 || exit 1
+ask_slow 1 200 20
 must "$WHOLE"

@@ -36,19 +36,14 @@ run_on() {
     start_on "$1" "$2" "$blkin" run --service="$2" --usage=3 -- "${@:3}"
 }
 
-# nbd_listens HOST: checks that nbdkit listens there.
-nbd_listens() {
-    on "$1" cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ":$(printf %04X $PORT) [0-9A-F:]* 0A "
-}
-
 # start_servers BACK-END-ADDRESS [PROXY-FILTER [BACK-END-FILTER]]: starts both. A FILTER is "NAME PARAMETER...", or "".
 start_servers() {
     # shellcheck disable=SC2086 # words
     run_on 3 back-end nbdkit -f -p $PORT ${3:+--filter=${3%% *}} file "$WORK/disk" ${3:+${3#* }} &&
-        wait_for 10 back-end-3 "the back end" nbd_listens 3 || return
+        wait_for 10 back-end-3 "the back end" host_listens 3 $PORT || return
     # shellcheck disable=SC2086
     run_on 2 proxy nbdkit -f -p $PORT ${2:+--filter=${2%% *}} nbd hostname="$1" port=$PORT ${2:+${2#* }} &&
-        wait_for 10 proxy-2 "the proxy" nbd_listens 2
+        wait_for 10 proxy-2 "the proxy" host_listens 2 $PORT
 }
 
 stop_servers() {

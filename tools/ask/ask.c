@@ -21,16 +21,20 @@ static const char reload_usage[] =
 #include "tools/ask/reload.txt.inc"
     ;
 
-static const char *const services[] = {"live", "agent", "work-root"};
-#define SERVICES      (sizeof(services) / sizeof(services[0]))
-#define SERVICE_NAMES "live, agent or work-root"
+static const struct {
+    const char *name;
+    bool has_reload;
+} services[] = {{"live", true}, {"agent", true}, {"work-root", false}};
+#define SERVICES (sizeof(services) / sizeof(services[0]))
 
 /* A request to one named service, or to all running services. */
 struct question {
     const char *program; /* the prefix of messages */
     const char *folder;  /* of the sockets */
-    const char *name;    /* of the service; NULL: all services */
+    const char *name;    /* of the service; NULL: all services that know the request */
+    const char *names;   /* the services that know the request */
     const char *request;
+    bool is_reload;
     /* Prints the answer, and returns the exit status. NULL: show_json(). */
     int (*use)(const char *name, json_t *answer);
     const bool *is_json; /* print the answer as JSON; NULL: never */
@@ -47,17 +51,18 @@ static int ask(const struct question *question)
         struct error error;
         json_t *answer;
 
-        if (question->name && strcmp(question->name, services[i]) != 0)
+        if (question->name ? strcmp(question->name, services[i].name) != 0
+                           : question->is_reload && !services[i].has_reload)
             continue;
         asked++;
-        answer = control_ask(question->folder, services[i], question->request, &error);
+        answer = control_ask(question->folder, services[i].name, question->request, &error);
         answered += answer != NULL;
         if (answer && question->is_json && *question->is_json) {
             (void)json_dumpf(answer, stdout, JSON_INDENT(2));
             putchar('\n');
         } else if (answer && !question->use) {
             show_json(answer);
-        } else if (answer && (used = question->use(services[i], answer)) != 0) {
+        } else if (answer && (used = question->use(services[i].name, answer)) != 0) {
             status = used;
         } else if (!answer && (question->name || strncmp(error.text, "no `blkin", 9) != 0)) {
             fprintf(stderr, "%s: %s\n", question->program, error.text);
@@ -68,10 +73,10 @@ static int ask(const struct question *question)
     if (asked == 0)
         return -1;
     if (answered == 0 && failed == 0)
-        fprintf(stderr,
-                "%s: no service of blkin that this user may ask (" SERVICE_NAMES
-                ") runs with runtime-dir \"%s\"\n",
-                question->program, question->folder);
+        fprintf(
+            stderr,
+            "%s: no service of blkin that this user may ask (%s) runs with runtime-dir \"%s\"\n",
+            question->program, question->names, question->folder);
     return answered && !failed ? status : 1;
 }
 
@@ -88,7 +93,8 @@ static int ask_by_arguments(const struct config_request *request, int argc, char
     question->name = config_operands(config) > 0 ? config_operand(config, 0) : NULL;
     status = config_operands(config) > 1 ? -1 : ask(question);
     if (status < 0) {
-        fprintf(stderr, "%s: expected " SERVICE_NAMES ", or nothing\n%s", argv[0], request->usage);
+        fprintf(stderr, "%s: expected %s, or nothing\n%s", argv[0], question->names,
+                request->usage);
         status = 2;
     }
     config_free(config);
@@ -102,7 +108,8 @@ int status_command(int argc, char *argv[])
     bool is_json = false;
     const struct config_flag flags[] = {{"json", &is_json, NULL}, {NULL, NULL, NULL}};
     const struct config_request request = {.usage = status_usage, .flags = flags, .is_view = true};
-    struct question question = {.request = "status", .is_json = &is_json};
+    struct question question = {
+        .request = "status", .names = "live, agent or work-root", .is_json = &is_json};
 
     return ask_by_arguments(&request, argc, argv, &question);
 }
@@ -123,7 +130,8 @@ static int print_result(const char *name, json_t *answer)
 int reload_command(int argc, char *argv[])
 {
     const struct config_request request = {.usage = reload_usage, .is_view = true};
-    struct question question = {.request = "reload", .use = print_result};
+    struct question question = {
+        .request = "reload", .names = "live or agent", .is_reload = true, .use = print_result};
 
     return ask_by_arguments(&request, argc, argv, &question);
 }

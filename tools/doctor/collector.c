@@ -24,8 +24,8 @@
 
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
-/* Looks in $BABELTRACE_PLUGIN_PATH and PLUGIN_DIR. babeltrace2 skips a file that it cannot load
- * without an error. */
+/* Looks in $BABELTRACE_PLUGIN_PATH and PLUGIN_DIR. babeltrace2 reports no error for a file that it
+ * cannot load: it skips the file. */
 static bool find_file(char *path, size_t size)
 {
     const char *given = getenv("BABELTRACE_PLUGIN_PATH");
@@ -128,7 +128,7 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
 
     transport->probe(transport, &reply);
     if (reply.outcome != OUTCOME_ACCEPTED) {
-        saw(LEVEL_BAD, "collector.answers", "%s" MEND "is a %s %s; endpoint in blkin.conf, from %s",
+        saw(LEVEL_BAD, "collector.answers", "%s" MEND "is a %s %s; endpoint comes from %s",
             reply.error.text,
             is_kafka ? "broker there? kcat -L -b BROKER, of" : "collector there? curl -i", shown,
             config_origin(doctor->config, "endpoint"));

@@ -56,8 +56,8 @@ static bool is_loopback(const char *address)
 
 /* Adds the listening sockets with these ports to *count. Sets *exposed to a port that is not on
  * loopback. path: /proc/net/tcp or tcp6 */
-static void look_at_table(const char *path, const unsigned ports[PORTS], unsigned *count,
-                          unsigned *exposed)
+static void count_listeners(const char *path, const unsigned ports[PORTS], unsigned *count,
+                            unsigned *exposed)
 {
     FILE *file = fopen(path, "re");
     char line[512], address[33];
@@ -97,8 +97,8 @@ void check_relayd_address(const struct doctor *doctor)
     if (count == 0)
         return;
     count = 0;
-    look_at_table("/proc/net/tcp", ports, &count, &exposed);
-    look_at_table("/proc/net/tcp6", ports, &count, &exposed);
+    count_listeners("/proc/net/tcp", ports, &count, &exposed);
+    count_listeners("/proc/net/tcp6", ports, &count, &exposed);
     if (exposed)
         saw(config_boolean(doctor->config, "expose-relayd") ? LEVEL_NOTE : LEVEL_BAD,
             "relayd.address",

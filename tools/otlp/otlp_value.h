@@ -13,69 +13,71 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The fields of messages that are read here: opentelemetry/proto/{collector/trace,trace,common,
- * resource}/v1. */
+/* The fields of messages, as a collector reads them:
+ * opentelemetry/proto/{trace,common,resource}/v1. X(message, field, number, type on the wire, kind,
+ * length of bytes that are not empty; 0: any) */
+#define OTLP_FIELDS(X)                                                            \
+    X(RESOURCE, ATTRIBUTE, 1, BYTES, ATTRIBUTE, 0)                                \
+    X(RESOURCE, DROPPED, 2, VARINT, NUMBER, 0)                                    \
+    X(SCOPE, NAME, 1, BYTES, TEXT, 0)                                             \
+    X(SCOPE, VERSION, 2, BYTES, TEXT, 0)                                          \
+    X(SCOPE, ATTRIBUTE, 3, BYTES, ATTRIBUTE, 0)                                   \
+    X(SCOPE, DROPPED, 4, VARINT, NUMBER, 0)                                       \
+    X(SPAN, TRACE_ID, 1, BYTES, BYTES, 16)                                        \
+    X(SPAN, ID, 2, BYTES, BYTES, 8)                                               \
+    X(SPAN, TRACE_STATE, 3, BYTES, TEXT, 0)                                       \
+    X(SPAN, PARENT_ID, 4, BYTES, BYTES, 8)                                        \
+    X(SPAN, NAME, 5, BYTES, TEXT, 0)                                              \
+    X(SPAN, KIND, 6, VARINT, NUMBER, 0)                                           \
+    X(SPAN, START, 7, FIXED64, NUMBER, 0)                                         \
+    X(SPAN, END, 8, FIXED64, NUMBER, 0)                                           \
+    X(SPAN, ATTRIBUTE, 9, BYTES, ATTRIBUTE, 0)                                    \
+    X(SPAN, DROPPED_ATTRIBUTES, 10, VARINT, NUMBER, 0)                            \
+    X(SPAN, EVENT, 11, BYTES, EVENT, 0)                                           \
+    X(SPAN, DROPPED_EVENTS, 12, VARINT, NUMBER, 0)                                \
+    X(SPAN, LINK, 13, BYTES, LINK, 0)                                             \
+    X(SPAN, DROPPED_LINKS, 14, VARINT, NUMBER, 0)                                 \
+    X(SPAN, STATUS, 15, BYTES, STATUS, 0)                                         \
+    X(SPAN, FLAGS, 16, FIXED32, NUMBER, 0)                                        \
+    X(EVENT, TIME, 1, FIXED64, NUMBER, 0)                                         \
+    X(EVENT, NAME, 2, BYTES, TEXT, 0)                                             \
+    X(EVENT, ATTRIBUTE, 3, BYTES, ATTRIBUTE, 0)                                   \
+    X(EVENT, DROPPED, 4, VARINT, NUMBER, 0)                                       \
+    X(LINK, TRACE_ID, 1, BYTES, BYTES, 16)                                        \
+    X(LINK, SPAN_ID, 2, BYTES, BYTES, 8)                                          \
+    X(LINK, TRACE_STATE, 3, BYTES, TEXT, 0)                                       \
+    X(LINK, ATTRIBUTE, 4, BYTES, ATTRIBUTE, 0)                                    \
+    X(LINK, DROPPED, 5, VARINT, NUMBER, 0)                                        \
+    X(LINK, FLAGS, 6, FIXED32, NUMBER, 0)                                         \
+    X(STATUS, NONE, 1, VARINT, NUMBER, 0) /* deprecated, and not read any more */ \
+    X(STATUS, MESSAGE, 2, BYTES, TEXT, 0)                                         \
+    X(STATUS, CODE, 3, VARINT, NUMBER, 0)                                         \
+    X(ATTRIBUTE, KEY, 1, BYTES, TEXT, 0)                                          \
+    X(ATTRIBUTE, VALUE, 2, BYTES, VALUE, 0)                                       \
+    X(VALUE, STRING, 1, BYTES, TEXT, 0)                                           \
+    X(VALUE, BOOL, 2, VARINT, NUMBER, 0)                                          \
+    X(VALUE, INT, 3, VARINT, NUMBER, 0)                                           \
+    X(VALUE, DOUBLE, 4, FIXED64, NUMBER, 0)                                       \
+    X(VALUE, ARRAY, 5, BYTES, ARRAY, 0)                                           \
+    X(VALUE, LIST, 6, BYTES, LIST, 0)                                             \
+    X(VALUE, BYTES, 7, BYTES, BYTES, 0)                                           \
+    X(ARRAY, VALUE, 1, BYTES, VALUE, 0)                                           \
+    X(LIST, ATTRIBUTE, 1, BYTES, ATTRIBUTE, 0)
+
 enum otlp_field {
     OTLP_ANY = 0, /* for otlp_find_field(): any field, such as those of AnyValue */
 
     OTLP_REQUEST_RESOURCE_SPANS = PB_TAG(1, PB_TYPE_BYTES),
-
     OTLP_RESOURCE_SPANS_RESOURCE = PB_TAG(1, PB_TYPE_BYTES),
     OTLP_RESOURCE_SPANS_SCOPE_SPANS = PB_TAG(2, PB_TYPE_BYTES),
-
     OTLP_SCOPE_SPANS_SCOPE = PB_TAG(1, PB_TYPE_BYTES),
     OTLP_SCOPE_SPANS_SPAN = PB_TAG(2, PB_TYPE_BYTES),
     OTLP_SCOPE_SPANS_SCHEMA = PB_TAG(3, PB_TYPE_BYTES),
 
-    OTLP_RESOURCE_ATTRIBUTE = PB_TAG(1, PB_TYPE_BYTES),
-
-    OTLP_SCOPE_NAME = PB_TAG(1, PB_TYPE_BYTES),
-    OTLP_SCOPE_VERSION = PB_TAG(2, PB_TYPE_BYTES),
-    OTLP_SCOPE_ATTRIBUTE = PB_TAG(3, PB_TYPE_BYTES),
-
-    OTLP_SPAN_TRACE_ID = PB_TAG(1, PB_TYPE_BYTES),
-    OTLP_SPAN_ID = PB_TAG(2, PB_TYPE_BYTES),
-    OTLP_SPAN_TRACE_STATE = PB_TAG(3, PB_TYPE_BYTES),
-    OTLP_SPAN_PARENT_ID = PB_TAG(4, PB_TYPE_BYTES),
-    OTLP_SPAN_NAME = PB_TAG(5, PB_TYPE_BYTES),
-    OTLP_SPAN_KIND = PB_TAG(6, PB_TYPE_VARINT),
-    OTLP_SPAN_START = PB_TAG(7, PB_TYPE_FIXED64),
-    OTLP_SPAN_END = PB_TAG(8, PB_TYPE_FIXED64),
-    OTLP_SPAN_ATTRIBUTE = PB_TAG(9, PB_TYPE_BYTES),
-    OTLP_SPAN_DROPPED_ATTRIBUTES = PB_TAG(10, PB_TYPE_VARINT),
-    OTLP_SPAN_EVENT = PB_TAG(11, PB_TYPE_BYTES),
-    OTLP_SPAN_DROPPED_EVENTS = PB_TAG(12, PB_TYPE_VARINT),
-    OTLP_SPAN_LINK = PB_TAG(13, PB_TYPE_BYTES),
-    OTLP_SPAN_DROPPED_LINKS = PB_TAG(14, PB_TYPE_VARINT),
-    OTLP_SPAN_STATUS = PB_TAG(15, PB_TYPE_BYTES),
-    OTLP_SPAN_FLAGS = PB_TAG(16, PB_TYPE_FIXED32),
-
-    OTLP_EVENT_TIME = PB_TAG(1, PB_TYPE_FIXED64),
-    OTLP_EVENT_NAME = PB_TAG(2, PB_TYPE_BYTES),
-    OTLP_EVENT_ATTRIBUTE = PB_TAG(3, PB_TYPE_BYTES),
-
-    OTLP_LINK_TRACE_ID = PB_TAG(1, PB_TYPE_BYTES),
-    OTLP_LINK_SPAN_ID = PB_TAG(2, PB_TYPE_BYTES),
-    OTLP_LINK_TRACE_STATE = PB_TAG(3, PB_TYPE_BYTES),
-    OTLP_LINK_ATTRIBUTE = PB_TAG(4, PB_TYPE_BYTES),
-    OTLP_LINK_DROPPED = PB_TAG(5, PB_TYPE_VARINT),
-
-    OTLP_STATUS_MESSAGE = PB_TAG(2, PB_TYPE_BYTES),
-    OTLP_STATUS_CODE = PB_TAG(3, PB_TYPE_VARINT),
-
-    OTLP_ATTRIBUTE_KEY = PB_TAG(1, PB_TYPE_BYTES),
-    OTLP_ATTRIBUTE_VALUE = PB_TAG(2, PB_TYPE_BYTES),
-
-    OTLP_VALUE_STRING = PB_TAG(1, PB_TYPE_BYTES),
-    OTLP_VALUE_BOOL = PB_TAG(2, PB_TYPE_VARINT),
-    OTLP_VALUE_INT = PB_TAG(3, PB_TYPE_VARINT),
-    OTLP_VALUE_DOUBLE = PB_TAG(4, PB_TYPE_FIXED64),
-    OTLP_VALUE_ARRAY = PB_TAG(5, PB_TYPE_BYTES),
-    OTLP_VALUE_LIST = PB_TAG(6, PB_TYPE_BYTES),
-    OTLP_VALUE_BYTES = PB_TAG(7, PB_TYPE_BYTES),
-
-    OTLP_ARRAY_VALUE = PB_TAG(1, PB_TYPE_BYTES),
-    OTLP_LIST_ATTRIBUTE = PB_TAG(1, PB_TYPE_BYTES),
+#define OTLP_FIELD(of, name, number, type, kind, length) \
+    OTLP_##of##_##name = PB_TAG(number, PB_TYPE_##type),
+    OTLP_FIELDS(OTLP_FIELD)
+#undef OTLP_FIELD
 };
 
 enum { OTLP_STATUS_OK = 1, OTLP_STATUS_ERROR = 2 };

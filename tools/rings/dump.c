@@ -27,8 +27,8 @@
 #define CTF_NS_PER_S   INT64_C(1000000000)
 
 /*
- * A trace folder in the Common Trace Format 1.8, as LTTng would record BlkKin's events.
- * babeltrace2, Trace Compass and BlkKin's sink read the folder.
+ * A trace folder in the Common Trace Format 1.8. Events and fields have the names that LTTng gives
+ * them. babeltrace2, Trace Compass and BlkKin's sink read the folder.
  */
 struct ctf {
     const char *path; /* must outlive the struct */
@@ -113,45 +113,59 @@ static void ctf_describe_trace(FILE *out, const struct ctf *ctf, const char *hos
                   shown_host, (long long)((offset_ns - rest) / CTF_NS_PER_S), (long long)rest);
 }
 
-static void ctf_describe_event(FILE *out, const char *name, unsigned class, int level)
+/* The layout of an event: the ring's payload, as a trace has it. */
+struct dump_form {
+    const char *name;
+    int level; /* LTTng's number of the log level */
+    const struct packed_field *fields;
+    size_t count;
+};
+
+/* clang-format off */
+/* The members of struct ring_original, and the texts after it. Names: tracepoints/zipkin_trace.h */
+#define ORIGINAL_FIELDS(integer) \
+    {"monotonic", PACKED_U64}, {"trace_id", PACKED_S64}, {"span_id", PACKED_S64}, \
+    {"parent_span_id", PACKED_S64}, {integer, PACKED_S64}, {"port_no", PACKED_U16}, \
+    {"trace_name", PACKED_STRING}, {"service_name", PACKED_STRING}, {"ip", PACKED_STRING}
+
+static const struct packed_field original_text[] = {
+    ORIGINAL_FIELDS("unused"), {"key", PACKED_STRING}, {"val", PACKED_STRING}};
+static const struct packed_field original_integer[] = {
+    ORIGINAL_FIELDS("val"), {"key", PACKED_STRING}};
+static const struct packed_field original_timestamp[] = {
+    ORIGINAL_FIELDS("unused"), {"event", PACKED_STRING}};
+
+#define DUMP_FORMS (RING_ORIGINAL + BLKIN_ORIGINAL_EVENTS)
+#define DUMP_FORM(event, name, level, fields) \
+    [event] = {name, level, fields, sizeof(fields) / sizeof((fields)[0])},
+#define DUMP_BLKIN(event, name, level, fields) DUMP_FORM(event, "blkin:" name, level, fields)
+
+/* The original's events have the level of warnings. */
+static const struct dump_form dump_forms[DUMP_FORMS] = {
+    BLKIN_EACH_EVENT(DUMP_BLKIN)
+    /* in the order of enum blkin_annotation_type */
+    DUMP_FORM(RING_ORIGINAL, "zipkin:keyval_string", 4, original_text)
+    DUMP_FORM(RING_ORIGINAL + 1, "zipkin:keyval_integer", 4, original_integer)
+    DUMP_FORM(RING_ORIGINAL + 2, "zipkin:timestamp", 4, original_timestamp)
+};
+/* clang-format on */
+
+static void ctf_describe_event(FILE *out, unsigned event)
 {
+    static const char *const types[] = {
+        [PACKED_U16] = "uint16_t", [PACKED_U32] = "uint32_t",  [PACKED_U64] = "uint64_t",
+        [PACKED_S64] = "int64_t",  [PACKED_HEX64] = "hex64_t", [PACKED_STRING] = "string",
+    };
+    const struct dump_form *form = &dump_forms[event];
+
     (void)fprintf(out,
                   "\nevent {\n\tname = \"%s\";\n\tid = %u;\n\tstream_id = 0;\n"
                   "\tloglevel = %d;\n\tfields := struct {\n",
-                  name, class, level);
-}
-
-static void ctf_describe_packed(FILE *out, const char *name, unsigned class, int level,
-                                const struct packed_field *fields, size_t count)
-{
-    static const char *const types[] = {
-        [PACKED_U16] = "uint16_t",  [PACKED_U32] = "uint32_t",  [PACKED_U64] = "uint64_t",
-        [PACKED_HEX64] = "hex64_t", [PACKED_STRING] = "string",
-    };
-    char whole[64];
-
-    (void)snprintf(whole, sizeof(whole), "blkin:%s", name);
-    ctf_describe_event(out, whole, class, level);
-    for (size_t i = 0; i < count; i++)
-        (void)fprintf(out, "\t\t%s _%s;\n", types[fields[i].type], fields[i].name);
+                  form->name, event, form->level);
+    for (size_t i = 0; i < form->count; i++)
+        (void)fprintf(out, "\t\t%s _%s;\n", types[form->fields[i].type], form->fields[i].name);
     (void)fputs("\t};\n};\n", out);
 }
-
-/* See tracepoints/zipkin_trace.h. */
-static void ctf_describe_original(FILE *out, const char *name, unsigned type, const char *fields)
-{
-    const int warning = 4;
-
-    ctf_describe_event(out, name, RING_ORIGINAL + type, warning);
-    (void)fprintf(out,
-                  "\t\tstring _trace_name;\n\t\tstring _service_name;\n\t\tint32_t _port_no;\n"
-                  "\t\tstring _ip;\n\t\tint64_t _trace_id;\n\t\tint64_t _span_id;\n"
-                  "\t\tint64_t _parent_span_id;\n%s\t};\n};\n",
-                  fields);
-}
-
-#define CTF_DESCRIBE(event, name, level, fields) \
-    ctf_describe_packed(out, name, event, level, fields, sizeof(fields) / sizeof((fields)[0]));
 
 /* Writes the metadata. Called after all streams, because a folder without metadata is no trace.
  * offset_ns: CLOCK_REALTIME less CLOCK_MONOTONIC. Returns false with error set. */
@@ -169,11 +183,9 @@ static bool ctf_describe(const struct ctf *ctf, const char *host, int64_t offset
         return false;
     }
     ctf_describe_trace(out, ctf, host, offset_ns);
-    BLKIN_EACH_EVENT(CTF_DESCRIBE)
-    /* in the order of enum blkin_annotation_type */
-    ctf_describe_original(out, "zipkin:keyval_string", 0, "\t\tstring _key;\n\t\tstring _val;\n");
-    ctf_describe_original(out, "zipkin:keyval_integer", 1, "\t\tstring _key;\n\t\tint64_t _val;\n");
-    ctf_describe_original(out, "zipkin:timestamp", 2, "\t\tstring _event;\n");
+    for (unsigned event = 0; event < DUMP_FORMS; event++)
+        if (dump_forms[event].name)
+            ctf_describe_event(out, event);
     is_whole = !ferror(out);
     return (fclose(out) == 0 && is_whole) || ctf_fail(ctf, "metadata", error);
 }
@@ -266,18 +278,17 @@ static bool ctf_extend(struct ctf_stream *stream, uint64_t time_ns, size_t size,
     return true;
 }
 
-/* Adds an event. payload: the fields in LTTng's layout. Returns false with error set. */
+/* Adds an event. length: of the fields in the payload. Returns false with error set. */
 static bool ctf_stream_add(struct ctf_stream *stream, uint64_t time_ns,
-                           const struct ring_entry *entry, struct buffer payload,
-                           struct error *error)
+                           const struct ring_entry *entry, size_t length, struct error *error)
 {
     const struct ctf_event_head head = {(uint8_t)entry->event, time_ns, entry->pid,
                                         entry->pid_namespace};
 
-    if (!ctf_extend(stream, time_ns, sizeof(head) + payload.length, error))
+    if (!ctf_extend(stream, time_ns, sizeof(head) + length, error))
         return false;
     buffer_put(&stream->packet, (const char *)&head, sizeof(head));
-    buffer_put(&stream->packet, payload.data, payload.length);
+    buffer_put(&stream->packet, entry->payload, length);
     return true;
 }
 
@@ -301,26 +312,13 @@ static bool ctf_stream_close(struct ctf_stream *stream, struct error *error)
     return ctf_fail(stream->ctf, stream->name, error);
 }
 
-/* ---- payloads in LTTng's layout -------------------------------------------------------------- */
-
-struct dump_form {
-    const struct packed_field *fields;
-    size_t count;
-};
-
-#define DUMP_FORM(event, name, level, fields) \
-    [event] = {fields, sizeof(fields) / sizeof((fields)[0])},
-
-static const struct dump_form dump_forms[BLKIN_EVENTS] = {BLKIN_EACH_EVENT(DUMP_FORM)};
-
-/* Returns the length of the fields in the payload; 0: the payload is too short. */
-static size_t dump_length(const struct dump_form *form, const struct ring_entry *entry)
+/* Returns the length of the fields in the payload; 0: it is too short, or no event of BlkKin. */
+static size_t dump_length(const struct ring_entry *entry)
 {
+    static const struct dump_form unknown = {.count = 0};
+    const struct dump_form *form = entry->event < DUMP_FORMS ? &dump_forms[entry->event] : &unknown;
     static const size_t sizes[] = {
-        [PACKED_U16] = 2,
-        [PACKED_U32] = 4,
-        [PACKED_U64] = 8,
-        [PACKED_HEX64] = 8,
+        [PACKED_U16] = 2, [PACKED_U32] = 4, [PACKED_U64] = 8, [PACKED_S64] = 8, [PACKED_HEX64] = 8,
     };
     size_t at = 0;
 
@@ -334,52 +332,6 @@ static size_t dump_length(const struct dump_form *form, const struct ring_entry 
         at = type == PACKED_STRING ? (size_t)(nul + 1 - entry->payload) : at + sizes[type];
     }
     return at;
-}
-
-static void dump_put_text(struct buffer *payload, struct text text)
-{
-    buffer_put(payload, text.data, text.length);
-    buffer_put(payload, "", 1);
-}
-
-#define DUMP_PUT(payload, type, value)                        \
-    do {                                                      \
-        const type put = (type)(value);                       \
-        buffer_put(payload, (const char *)&put, sizeof(put)); \
-    } while (0)
-
-/* The payload has room for twice the largest record. */
-static void dump_put_original(struct buffer *payload, const struct event *event)
-{
-    dump_put_text(payload, event->span_name);
-    dump_put_text(payload, event->service);
-    DUMP_PUT(payload, int32_t, event->port);
-    dump_put_text(payload, event->ip);
-    DUMP_PUT(payload, uint64_t, event->trace_id);
-    DUMP_PUT(payload, uint64_t, event->span_id);
-    DUMP_PUT(payload, uint64_t, event->parent_id);
-    if (event->kind != EVENT_TIMESTAMP)
-        dump_put_text(payload, event->key);
-    if (event->kind == EVENT_KEYVAL_INTEGER)
-        DUMP_PUT(payload, int64_t, event->integer);
-    else
-        dump_put_text(payload, event->value);
-}
-
-/* Returns the payload of the event. The length is 0 if the record is no valid event of BlkKin. */
-static struct buffer dump_payload(const struct ring_entry *entry, char room[2 * RING_RECORD_MAX])
-{
-    static const struct ring_clock no_clock = {0, 0, 0};
-    struct buffer payload = {.data = room};
-    struct event event;
-
-    if (entry->event < BLKIN_EVENTS) {
-        payload.data = (char *)(uintptr_t)entry->payload;
-        payload.length = dump_length(&dump_forms[entry->event], entry);
-    } else if (ring_event(entry, &no_clock, &event) == DECODED) {
-        dump_put_original(&payload, &event);
-    }
-    return payload;
 }
 
 /* ---- the order of records -------------------------------------------------------------------- */
@@ -473,20 +425,18 @@ static bool dump_collect(struct dump_ring *ring)
 static bool dump_write_records(struct ctf_stream *stream, const struct dump_ring *ring,
                                struct dump_counts *counts, struct error *error)
 {
-    char room[2 * RING_RECORD_MAX];
-
     for (size_t i = 0; i < ring->count; i++) {
         const struct dump_record *record = &ring->records[i];
-        const struct buffer payload = dump_payload(&record->entry, room);
+        const size_t length = dump_length(&record->entry);
         const uint64_t time_ns = (uint64_t)record->time_ns;
 
         counts->records++;
-        if (!payload.length) {
+        if (!length) {
             counts->left_out++;
             ctf_stream_add_discarded(stream, time_ns);
             continue;
         }
-        if (!ctf_stream_add(stream, time_ns, &record->entry, payload, error))
+        if (!ctf_stream_add(stream, time_ns, &record->entry, length, error))
             return false;
         counts->events++;
     }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define FDSTORE_AGAIN_MS  10000 /* between two attempts to start an fdserver */
-#define FDSTORE_ANSWER_MS 2000  /* of a later attempt, as the loop waits meanwhile */
+#define FDSTORE_ANSWER_MS 2000  /* of a later attempt: short, as the loop stands still meanwhile */
 
 void fdstore_name(uint32_t user, uint64_t number, char name[FDSTORE_NAME_MAX])
 {
@@ -70,7 +70,7 @@ static void fdstore_replace_process(struct fdstore *store)
 {
     fdstore_open_process(store);
     if (store->fdserver.fd >= 0)
-        store->is_new(store->context);
+        store->on_new_fdserver(store->context);
 }
 
 static void fdstore_lose_process(struct fdstore *store)

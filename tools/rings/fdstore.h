@@ -17,9 +17,9 @@
 struct fdstore {
     struct loop *loop;
     const char *path;        /* of the fdserver's socket; NULL: use systemd only */
-    int answer_ms;           /* how long fdstore_open() waits for each of its messages */
+    int answer_ms;           /* how long fdstore_open() waits for each message of the fdserver */
     notify_stored_fn *found; /* gets each stored descriptor, perhaps again after a reconnection */
-    void (*is_new)(void *context); /* called when another fdserver needs all descriptors */
+    void (*on_new_fdserver)(void *context); /* called when another fdserver needs all descriptors */
     void *context;
     /* private */
     struct watched fdserver; /* the connection; fd -1: none */
@@ -43,8 +43,8 @@ bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number);
 /* Returns false if systemd is busy: then the descriptor is still stored. */
 bool fdstore_remove(struct fdstore *store, const char *name);
 
-/* Connects to an fdserver, or starts one, if there is no connection. The owner calls this function
- * once a second. */
+/* If there is no store, connects to an fdserver or starts one, every 10 s at most. The owner calls
+ * this function once a second. */
 void fdstore_look(struct fdstore *store);
 
 /* Write and read the name of a stored memory: its user and number. The memory itself cannot show

@@ -530,7 +530,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
                                      .path = options->fdserver,
                                      .answer_ms = options->answer_ms,
                                      .found = holder_take_over,
-                                     .is_new = holder_store_all,
+                                     .on_new_fdserver = holder_store_all,
                                      .context = holder};
     holder->often = (struct timer){.due = holder_look_often, .context = holder};
     holder_look_often(holder);

@@ -15,6 +15,7 @@ enum packed_type {
     PACKED_U16,
     PACKED_U32,
     PACKED_U64,
+    PACKED_S64,   /* of the original API, in dumps of rings */
     PACKED_HEX64, /* shown in hexadecimal */
     PACKED_STRING,
 };

@@ -1,0 +1,44 @@
+# The shared functions of the tests of joins on three hosts; to be sourced after hosts.sh. The test has a function ask, and
+# sets `chain`: the services in the order of their calls; `why`, which the marks of a request contain if they name the
+# reason; and `running`: the hosts with an agent.
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+
+# are_warm ARGUMENT...: asks, and checks that each server writes into its rings.
+are_warm() {
+    local host
+    ask "$@" >/dev/null || return
+    for host in 1 2 3; do
+        agent_has $host '[.rings.memories[] | .written_bytes] | add > 0' || return
+    done
+}
+
+# ask_slow ARGUMENT...: asks; only spans of these requests are then in $WORK/collected.
+ask_slow() {
+    : >"$WORK/collected"
+    ask "$@" >"$WORK/slow" || fail "no answers"
+}
+
+# is_joined FILTER: checks a filter of the result of joined.py, after the verdicts of all hosts.
+is_joined() {
+    local host
+    for host in $running; do
+        agent_has "$host" '.open_traces == 0 and .counters.spans_waiting == 0' || return
+    done
+    # shellcheck disable=SC2086 # a list
+    result=$("$PYTHON" "$hosts_parts/joined.py" "$WORK/collected" "$why" $chain <"$WORK/slow" 2>"$WORK/joined.log") &&
+        jq -e "$1" <<<"$result" >/dev/null
+}
+
+must() {
+    local host
+    wait_for 120 agent-1 "$1" is_joined "$1" || {
+        for host in $running; do
+            tail -n 20 "$WORK/agent-$host.log" >&2
+            agent_status "$host" | jq -c '[.totals, .cluster]' >&2
+        done
+        cat "$WORK/joined.log" >&2
+        fail "$result"
+    }
+    echo "$result"
+}
