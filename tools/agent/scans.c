@@ -140,7 +140,7 @@ static void scans_try_again(struct scans *scans, const char *problem)
             continue;
         }
         if (request->is_look)
-            wants_looked(scans->agent->wants, &scans->halves, 0, problem);
+            joins_looked(scans->agent->wants->joins, &scans->halves, 0, problem);
         else
             wants_answer(scans->agent->wants, request, NULL, NULL, problem);
         requests_free(request);
@@ -161,7 +161,8 @@ static void scans_finish(struct scans *scans, const json_t *found, const char *p
     } else {
         scans_note_collected(scans);
         if (scans->agent->scan_queue.taken->is_look)
-            wants_looked(scans->agent->wants, &scans->halves, scans->result.held_from_ns, NULL);
+            joins_looked(scans->agent->wants->joins, &scans->halves, scans->result.held_from_ns,
+                         NULL);
         else
             wants_found(scans->agent->wants, scans->agent->scan_queue.taken, &reach, found);
         requests_free(scans->agent->scan_queue.taken);
@@ -181,13 +182,6 @@ static void scans_fed(void *context, json_t *found)
 
     scans_finish(scans, found, found ? NULL : "out of memory for the records of the rings");
     json_decref(found);
-}
-
-static bool scans_place(void *context, struct trace_id id, struct join_place *place)
-{
-    const struct scans *scans = context;
-
-    return wants_place(scans->agent->wants, id, place);
 }
 
 /* Runs in the thread. */
@@ -329,14 +323,14 @@ struct scans *scans_new(struct agent *agent)
 
     if (!scans)
         return NULL;
-    *scans = (struct scans){
-        .agent = agent,
-        .job = {.run = scans_run, .done = scans_done, .context = scans},
-        .places = places_new(),
-        .index = scan_index_new(),
-        .look = {.due = scans_look, .context = scans},
-        .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans_place, scans),
-        .begun_mono_ns = clock_ns()};
+    *scans = (struct scans){.agent = agent,
+                            .job = {.run = scans_run, .done = scans_done, .context = scans},
+                            .places = places_new(),
+                            .index = scan_index_new(),
+                            .look = {.due = scans_look, .context = scans},
+                            .feed = feed_new(agent->loop, agent->export, agent->host,
+                                             agent->wants->joins, scans_fed, scans),
+                            .begun_mono_ns = clock_ns()};
     scans->input.order = &scans->order;
     if (scans->places && scans->index && scans->feed) {
         timer_set(agent->loop, &scans->look, 0);

@@ -264,39 +264,6 @@ void wants_load(struct wants *wants)
     wants->asks_again = true;
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
-
-void wants_answer(struct wants *wants, const struct request *requests,
-                  const struct found_reach *reach, const json_t *found, const char *problem)
-{
-    size_t count = 0;
-
-    for (const struct request *r = requests; r; r = r->next)
-        count++;
-    for (const struct request *r = requests; r; r = r->next) {
-        json_t *answer = found_new(wants->agent, r, count, reach, found, problem);
-
-        if (answer && strcmp(r->host, wants->agent->host) == 0)
-            judge_answer(wants->judge, answer, clock_ms());
-        else
-            cluster_send(wants->cluster, answer);
-        json_decref(answer);
-    }
-    agent_step(wants->agent);
-}
-
-void wants_found(struct wants *wants, const struct request *requests,
-                 const struct found_reach *reach, const json_t *found)
-{
-    const bool is_last = requests && requests->last_ms > 0;
-    const json_t *trace;
-    size_t i;
-
-    json_array_foreach(is_last ? NULL : json_object_get(found, "traces"), i, trace)
-        collected_add(wants->agent->collected, trace);
-    wants_answer(wants, requests, reach, found, NULL);
-}
-
 /* ---- from other hosts ------------------------------------------------------------------------ */
 
 const char *wants_refuses(const struct wants *wants, const char *host)
