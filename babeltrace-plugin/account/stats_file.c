@@ -154,7 +154,7 @@ void stats_file_close(struct stats_file *file)
     *file = (struct stats_file){NULL, -1};
 }
 
-static int create_again(const char *path)
+static int create_temporary(const char *path)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     int fd = open(path, flags, 0666);
@@ -176,7 +176,7 @@ static bool is_stored(int fd)
 /* Returns the locked file, or -1 with errno set. */
 static int fill(const char *path, const char *text)
 {
-    const int fd = create_again(path);
+    const int fd = create_temporary(path);
     int cause;
 
     if (fd < 0)

@@ -31,8 +31,8 @@ bool stats_file_open(struct stats_file *file, const char *path, struct error *er
 bool stats_file_write(struct stats_file *file, const struct counts *counts,
                       const struct run_info *run, struct error *error);
 
-/* Same for a struct stats_file with a text of stats_text(), perhaps in another thread; NULL: out of
- * memory. */
+/* Same with a text of stats_text(), NULL if that was out of memory. context: the struct stats_file.
+ * May run in another thread. */
 bool stats_file_put(void *context, const char *text, struct error *error);
 
 /* Releases the path; the file stays. {NULL, -1} is allowed. */

@@ -42,9 +42,8 @@ typedef bool tail_has_tag_fn(void *context, const struct trace_span *span, struc
 
 struct tail_trace {
     const struct trace_model *model; /* linked */
-    uint64_t trace_id_high;
-    uint64_t trace_id;
-    tail_has_tag_fn *has_tag; /* NULL: no span has tags */
+    uint64_t trace_id;               /* the lower half */
+    tail_has_tag_fn *has_tag;        /* NULL: no span has tags */
     void *context;
 };
 

@@ -123,7 +123,6 @@ static const char *tail_reason(struct tail_stage *tail, const struct closed_trac
 {
     const struct tail_trace trace = {
         .model = closed->model,
-        .trace_id_high = closed->trace_id_high,
         .trace_id = closed->trace_id,
         .has_tag = tail_has_tag,
     };

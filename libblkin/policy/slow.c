@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 #define SLOW_SLOTS     8
-#define SLOW_KEEP_RULE BLKIN_SLOW_RULES_MAX /* the slot that counts alarms of blkin_span_keep() */
+#define SLOW_KEEP_RULE BLKIN_SLOW_RULES_MAX /* the index for alarms of blkin_span_keep() */
 
 #define SLOW_WHY_MAX     120
 #define SLOW_NAME_MAX    120

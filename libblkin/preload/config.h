@@ -51,7 +51,7 @@ struct preload_config {
     uint8_t seccomp;         /* enum preload_seccomp */
     int8_t usage;            /* 0 to 3, or PRELOAD_USAGE_UNSET */
     uint8_t file_calls;      /* enum preload_file_calls */
-    uint8_t payload;         /* number of a request's first bytes that are recorded */
+    uint8_t payload;         /* how many first bytes of a request are recorded */
     uint8_t range_count;     /* 0: all ports */
     uint64_t least_ns;       /* shorter spans are not recorded */
     struct preload_range ranges[PRELOAD_RANGES_MAX];

@@ -213,7 +213,7 @@ TEST(test_message)
 static void note(struct collected *collected, struct trace_id id, int64_t until_mono_ns,
                  uint64_t place)
 {
-    collected_note(collected, id, &(struct collected_span){INT64_MIN, until_mono_ns, 0, place});
+    collected_note(collected, id, &(struct collected_fetch){INT64_MIN, until_mono_ns, 0, place});
 }
 
 static json_t *found(const char *id, int spans, const char *have, const char *want)
@@ -347,7 +347,7 @@ TEST(test_file)
     trace = collected_find(collected, id_of(1));
     CHECK(trace && trace->held_from_ns == 815);
     CHECK(trace && trace->place == 0 && trace->until_mono_ns && trace->is_open &&
-          trace->asked_ns == 4711 && trace->found.spans == 1);
+          trace->asked_begin_ns == 4711 && trace->found.spans == 1);
     CHECK(trace && ids_have(&trace->found.have, 0xa1) && ids_have(&trace->found.want, 0xa0));
     CHECK_TEXT(trace ? trace->why : "", "osd*>20ms");
     collected_free(collected);

@@ -161,8 +161,8 @@ TEST(test_unreadable)
 /* Marks the trace as read by the last scan, as the agent does. */
 static void note(uint64_t trace)
 {
-    const struct collected_span span = {result.reach_ns, scanning.order.until_mono_ns,
-                                        result.from_place, scanning.order.place};
+    const struct collected_fetch span = {result.reach_ns, scanning.order.until_mono_ns,
+                                         result.from_place, scanning.order.place};
 
     collected_note(scanning.collected, (struct trace_id){0, trace}, &span);
 }
@@ -360,7 +360,7 @@ TEST(test_index)
 
     scanning_begin(&scanning);
     now_ns = clock_ns();
-    scanning_add_of(&scanning, 1, now_ns - 100 * SECOND, UINT64_C(1) << 22);
+    scanning_add_sized(&scanning, 1, now_ns - 100 * SECOND, UINT64_C(1) << 22);
     all_bytes = read_bytes = 0;
     for (int round = 0; round < 100; round++) {
         for (uint64_t n = seed_next(&state) % 6000; n; n--) {

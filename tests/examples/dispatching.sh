@@ -14,8 +14,8 @@ service_runs() {
     "$BUILD/bin/blkin" status --config=/dev/null --runtime-dir="$WORK/run" agent >/dev/null 2>&1
 }
 
-# start_stores DISK SLOW: starts a service that counts their spans, and stores; DISK is the delay of disks, SLOW that
-# of store-3's.
+# start_stores DISK SLOW: starts the agent, which counts the spans of the stores, then the stores. DISK is the delay of
+# their disks, SLOW that of the disk of store-3.
 start_stores() {
     export BLKIN_RINGS=$WORK/rings
     start_part agent "$BUILD/bin/blkin" agent --config=/dev/null --runtime-dir="$WORK/run" --state-dir="$WORK/state" \
@@ -28,7 +28,7 @@ start_stores() {
 }
 
 # shellcheck disable=SC2034 # DISPATCHER is for the caller
-# start_dispatcher POLICY: in DISPATCHER is where clients connect to.
+# start_dispatcher POLICY: sets DISPATCHER to the address for clients.
 start_dispatcher() {
     local store backs=()
     for store in store-1 store-2 store-3; do
@@ -40,12 +40,12 @@ start_dispatcher() {
     DISPATCHER=$(part_address dispatcher)
 }
 
-# got STORE: prints the number of requests when the dispatcher ended.
+# got STORE: prints how many requests the store has got, when the dispatcher has ended.
 got() {
     sed -n "s/^$1 got \([0-9]*\) requests$/\1/p" "$WORK/dispatcher.log"
 }
 
-# waits STORE: prints the last known response time of the store in us; 0: not known yet
-waits() {
+# wait_of STORE: prints the last known response time of the store in us; 0: not known yet
+wait_of() {
     sed -n "s/.*$1: [0-9]* requests, \([0-9]*\) us.*/\1/p" "$WORK/dispatcher.log" | tail -n 1
 }

@@ -36,7 +36,7 @@ done
 start_dispatcher wait || exit 1
 start_part background "$PYTHON" "$read_load" read "$DISPATCHER" $threads 3600s
 slow_is_known() {
-    [ "$(waits store-3)" -gt 30000 ] 2>/dev/null && [ "$(waits store-1)" -gt 1000 ] 2>/dev/null
+    [ "$(wait_of store-3)" -gt 30000 ] 2>/dev/null && [ "$(wait_of store-1)" -gt 1000 ] 2>/dev/null
 }
 wait_for 20 dispatcher "a word on the slow store" slow_is_known || exit 1
 stop_part background TERM

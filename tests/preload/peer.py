@@ -1,8 +1,8 @@
 """A server or a client: peer.py serve|stall IP PORT REQUESTS MS IN OUT, peer.py request IP PORT REQUESTS FROM IN OUT
 
-One connection has REQUESTS requests of IN bytes. The client's port is FROM (0: any). The server answers with OUT bytes,
-after MS ms, or when a file MS exists. stall: the server waits as an event loop does, after the first byte of the answer.
-It prints "late" if the machine is busy and the wait takes more than 0.7 s.
+The connection has REQUESTS requests of IN bytes. The client's port is FROM (0: any). A server listens at all addresses.
+It answers with OUT bytes, after MS ms, or when the file MS exists. stall: the server waits as an event loop does, after
+the first byte of the answer. It prints "late" if the wait takes more than 0.7 s, as on a busy machine.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -20,7 +20,7 @@ static struct connection server = {.item = {.word = UINT64_C(1) << 32 | 1000000}
                                    .role = ROLE_SERVER};
 
 /* Makes a request that this thread has taken. */
-static struct interaction *request(void)
+static struct interaction *make_request(void)
 {
     struct interaction *taken = interaction_make(&server, interaction_worker(), 0, blkin_now());
 
@@ -90,7 +90,7 @@ static void *ends_in_the_middle(void *unused)
     struct interaction_worker *worker;
 
     for (int i = 0; i < 3; i++)
-        (void)request();
+        (void)make_request();
     worker = interaction_thread.worker;
     worker->open[0] = worker->open[--worker->open_count];
     preload_thread.inside_at = __builtin_frame_address(0);

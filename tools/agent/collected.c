@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLLECTED_TRACES_MAX 2048
-#define AGE_NS               INT64_C(600000000000)
+#define COLLECTED_TRACES_MAX 2048 /* if none of them is old: twice as many */
+#define COLLECTED_AGE_NS     INT64_C(600000000000)
 #define WINDOWS              64
 
 /* The most by which a program may write a record after the record's time. */
@@ -96,7 +96,7 @@ static void collected_make_room(struct collected *collected)
 
     if (collected->traces.count < COLLECTED_TRACES_MAX || now_ns < collected->full_until_ns)
         return;
-    for (int64_t age_ns = AGE_NS;
+    for (int64_t age_ns = COLLECTED_AGE_NS;
          collected->traces.count >= COLLECTED_TRACES_MAX && age_ns > 1000000000; age_ns /= 2)
         collected_forget(collected, now_ns - age_ns);
     if (collected->traces.count >= COLLECTED_TRACES_MAX)
@@ -125,11 +125,11 @@ static void collected_change(struct collected_trace *trace)
     trace->line = NULL;
 }
 
-void collected_open(struct collected_trace *trace, int64_t asked_ns, const char *why)
+void collected_open(struct collected_trace *trace, int64_t asked_begin_ns, const char *why)
 {
     trace->is_open = trace->is_asked = trace->is_ours = true;
     trace->was_judged = false;
-    trace->asked_ns = asked_ns;
+    trace->asked_begin_ns = asked_begin_ns;
     (void)snprintf(trace->why, sizeof(trace->why), "%s", why);
     collected_change(trace);
 }
@@ -155,7 +155,7 @@ void collected_skip(struct collected_trace *trace)
 
 /* Returns true if the fetch continues the earlier fetch of the trace without a gap. */
 static bool collected_continues(const struct collected_trace *trace,
-                                const struct collected_span *span)
+                                const struct collected_fetch *span)
 {
     return trace->until_mono_ns >= span->from_mono_ns && trace->until_mono_ns &&
            trace->from_mono_ns <= span->from_mono_ns &&
@@ -163,7 +163,7 @@ static bool collected_continues(const struct collected_trace *trace,
 }
 
 void collected_note(struct collected *collected, struct trace_id id,
-                    const struct collected_span *span)
+                    const struct collected_fetch *span)
 {
     struct collected_trace *trace = collected_get(collected, id);
 
@@ -325,13 +325,14 @@ static char *collected_line(const struct collected_trace *trace)
     json_t *json;
 
     trace_id_text(trace->id, text);
-    json = json_pack(
-        "{ss, sI, sI, sI, sb, sb, sb, sI, sI, ss%, so*}", "id", text, "deaths",
-        (json_int_t)trace->deaths, "mono", is_sent ? (json_int_t)trace->until_mono_ns : 0, "from",
-        (json_int_t)trace->from_mono_ns, "open", is_open, "judged",
-        is_open && (!trace->is_open || trace->was_judged), "unsent", !is_sent, "asked",
-        (json_int_t)trace->asked_ns, "held", is_sent ? (json_int_t)collected_held_from(trace) : 0,
-        "why", trace->why, strlen(trace->why), "found", open);
+    json =
+        json_pack("{ss, sI, sI, sI, sb, sb, sb, sI, sI, ss%, so*}", "id", text, "deaths",
+                  (json_int_t)trace->deaths, "mono", is_sent ? (json_int_t)trace->until_mono_ns : 0,
+                  "from", (json_int_t)trace->from_mono_ns, "open", is_open, "judged",
+                  is_open && (!trace->is_open || trace->was_judged), "unsent", !is_sent, "asked",
+                  (json_int_t)trace->asked_begin_ns, "held",
+                  is_sent ? (json_int_t)collected_held_from(trace) : 0, "why", trace->why,
+                  strlen(trace->why), "found", open);
     line = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return line;
@@ -395,7 +396,7 @@ char *collected_text(struct collected *collected, uint64_t settled, size_t *leng
     FILE *file = open_memstream(&text, length);
     bool is_printed;
 
-    collected_forget(collected, clock_ns() - AGE_NS);
+    collected_forget(collected, clock_ns() - COLLECTED_AGE_NS);
     is_printed = file && collected_print_all(file, collected, settled);
     if ((file && fclose(file) != 0) || !is_printed) {
         free(text);
@@ -419,7 +420,7 @@ static void collected_load_trace(struct collected *collected, const json_t *json
     trace->is_open = trace->is_ours = json_is_true(json_object_get(json, "open"));
     trace->was_judged = json_is_true(json_object_get(json, "judged"));
     trace->is_unsent = json_is_true(json_object_get(json, "unsent")) && !trace->is_open;
-    trace->asked_ns = number_in(json, "asked");
+    trace->asked_begin_ns = number_in(json, "asked");
     trace->deaths = (unsigned)number_in(json, "deaths");
     trace->held_from_ns = number_in(json, "held");
     (void)snprintf(trace->why, sizeof(trace->why), "%s", text_in(json, "why"));

@@ -19,11 +19,11 @@ struct collected_trace {
     uint64_t from_place;   /* the place of from_mono_ns; 0: all records, or of an earlier run */
     bool is_open;          /* requested by this host, and not judged yet */
     bool is_asked;         /* requested by this process */
-    bool is_ours;          /* requested by this host, and not judged and settled yet */
+    bool is_ours;          /* requested by this host, until it is judged and settled */
     bool was_judged;       /* an earlier process judged the trace, but did not settle the spans */
-    bool is_unsent;   /* an earlier process collected the trace, but did not settle the spans */
-    uint64_t given;   /* settled when export_settled() reaches this number; 0: settled */
-    int64_t asked_ns; /* since 1970: the trace's begin according to the request; 0: not known */
+    bool is_unsent; /* an earlier process collected the trace, but did not settle the spans */
+    uint64_t given; /* settled when export_settled() reaches this number; 0: settled */
+    int64_t asked_begin_ns; /* since 1970: the trace's begin by the request; 0: not known */
     char why[201];
     struct trace_spans found;
     unsigned deaths; /* crashes of agents while the trace was open or unsent: see deaths.h */
@@ -52,8 +52,8 @@ struct collected_trace *collected_find(const struct collected *collected, struct
 /* Returns the known trace, or a new one. Returns NULL when out of memory or at the limit. */
 struct collected_trace *collected_get(struct collected *collected, struct trace_id id);
 
-/* Marks the trace as requested by this host. asked_ns: the trace's begin; 0: not known. */
-void collected_open(struct collected_trace *trace, int64_t asked_ns, const char *why);
+/* Marks the trace as requested by this host. asked_begin_ns: the trace's begin; 0: not known. */
+void collected_open(struct collected_trace *trace, int64_t asked_begin_ns, const char *why);
 void collected_close(struct collected_trace *trace);
 /* Counts crashes. */
 void collected_note_deaths(struct collected_trace *trace, unsigned count);
@@ -61,12 +61,12 @@ void collected_note_deaths(struct collected_trace *trace, unsigned count);
 void collected_skip(struct collected_trace *trace);
 
 /* The time and the places of a fetch: see the members of struct collected_trace. */
-struct collected_span {
+struct collected_fetch {
     int64_t from_mono_ns, until_mono_ns;
     uint64_t from_place, place;
 };
 void collected_note(struct collected *collected, struct trace_id id,
-                    const struct collected_span *span);
+                    const struct collected_fetch *span);
 
 /* Notes that the export got spans of the trace, or the span "incomplete". given: export_given(). */
 void collected_note_given(struct collected *collected, struct trace_id id, uint64_t given);
@@ -88,8 +88,8 @@ struct collected_window {
 void collected_note_window(struct collected *collected, struct collected_window window);
 const struct collected_window *collected_windows(const struct collected *collected, size_t *count);
 
-/* Returns true if the records of the trace up to this time were collected, or may have been
- * collected by an entry that was removed. Adds a second to the time, for late writers. */
+/* Returns true if the records of the trace up to this time were collected, or may have been: the
+ * trace's entry may be removed. Adds a second to the time, for late writers. */
 bool collected_has(const struct collected *collected, struct trace_id id, uint64_t mono_ns);
 
 /* Adds found spans: {"id": ..., "begin": ..., "spans": ..., "have": [...], "want": [...]}, see

@@ -114,7 +114,7 @@ static void deaths_skip_trace(struct agent *agent, struct collected_trace *trace
     const struct verdict verdict = {
         .id = trace->id,
         .why = trace->why,
-        .time_ns = trace->asked_ns         ? trace->asked_ns
+        .time_ns = trace->asked_begin_ns   ? trace->asked_begin_ns
                    : trace->found.begin_ns ? trace->found.begin_ns
                                            : wall_clock_ns(),
         .lacks = "two agents in a row crashed while they looked for this trace",

@@ -1,6 +1,6 @@
 /*
- * The order of a scan of the rings: the wanted traces with their begins, the ends of the rings, and
- * the parts that earlier scans have read.
+ * The order says what a scan of the rings looks for: the wanted traces with their begins, the ends
+ * of the rings, and the parts that earlier scans have read.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +19,7 @@
 struct scan_memory {
     int fd; /* owned by the order; -1: a scan has taken it */
     uint32_t user;
-    uint64_t number;     /* number of the memory among the user's, see holder.h */
+    uint64_t number;     /* of the memory: a user may have several, see holder.h */
     struct memory known; /* checked by the agent, for memory_open_known() */
 };
 
@@ -29,7 +29,7 @@ struct scan_wanted {
     /* An earlier scan has found the records between these places. until 0: no earlier scan, or its
      * places were removed; from 0: since the rings' oldest records. */
     uint64_t from, until;
-    int64_t sent_from_ns, sent_until_ns; /* the same by times, if a place was removed; 0, 0: not */
+    int64_t sent_from_ns, sent_until_ns; /* the same by times if a place was removed; else 0 */
     /* The scan sets this. CLOCK_MONOTONIC: the rings of the users with records of the trace have
      * all records from then on; INT64_MIN: no record was found. Rings of other users count only if
      * max_bytes was reached. */

@@ -38,7 +38,7 @@ static const char usage[] =
 #define STALL_MS 1000 /* a step that is later than this shows that the process was stopped */
 #define POST_MS  20   /* at the end: the interval of checks whether the broker has all answers */
 /* At the end, after flush-timeout-ms: the time for a running scan to end. */
-#define LAST_CALL_MS 2000
+#define LAST_SCAN_MS 2000
 #define SAVE_MS      10000
 /* After a change from slow to all, slow traces are collected for this time. */
 #define SWITCH_MS 60000
@@ -49,13 +49,13 @@ static void service_on_deadline(void *context)
 {
     struct agent *agent = context;
 
-    if (agent->is_last_call) {
+    if (agent->is_last_scan) {
         loop_stop(agent->loop);
         return;
     }
-    agent->is_last_call = true;
-    scans_last_call(agent->scans);
-    timer_set(agent->loop, &agent->deadline, LAST_CALL_MS);
+    agent->is_last_scan = true;
+    scans_stop_retries(agent->scans);
+    timer_set(agent->loop, &agent->deadline, LAST_SCAN_MS);
     agent_step(agent);
 }
 
@@ -76,8 +76,8 @@ static void service_step_to_stop(struct agent *agent)
 
     if (!agent->scan_queue.list && !scans_is_busy(agent->scans) &&
         wants_open_count(agent->wants) == 0)
-        agent->is_last_call = true;
-    if (agent->is_last_call && !scans_is_busy(agent->scans) && !is_posting)
+        agent->is_last_scan = true;
+    if (agent->is_last_scan && !scans_is_busy(agent->scans) && !is_posting)
         loop_stop(agent->loop);
     else if (is_posting) /* other hosts need this host's answers */
         timer_set(agent->loop, &agent->step, POST_MS);

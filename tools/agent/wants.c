@@ -141,7 +141,7 @@ static struct request *wants_list_open(struct wants *wants, bool is_fetched, siz
             continue;
         trace->is_asked = true;
         judged += trace->was_judged;
-        (void)request_add(request, trace->id, trace->asked_ns, trace->why);
+        (void)request_add(request, trace->id, trace->asked_begin_ns, trace->why);
     }
     if (request && request->count) {
         wants->agent->totals.traces_asked += request->count;
@@ -168,7 +168,7 @@ static bool wants_fetch_unsent(struct wants *wants, size_t room)
         if (!request || !trace->is_unsent || request->count >= room)
             continue;
         trace->is_unsent = false;
-        (void)request_add(request, trace->id, trace->asked_ns, trace->why);
+        (void)request_add(request, trace->id, trace->asked_begin_ns, trace->why);
     }
     if (!request || !request->count) {
         requests_free(request);

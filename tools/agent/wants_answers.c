@@ -18,7 +18,7 @@
 struct found_list {
     const struct request *request;
     json_t *list;
-    size_t traces_left, ids_left; /* of the limits of this answer */
+    size_t traces_left, ids_left; /* the room that this answer still has */
 };
 
 /* Adds the time from which on this host has all spans. held_from, for people: ns since 1970.

@@ -64,10 +64,10 @@ struct child_order {
 };
 
 /*
- * The caller has set the child's members `ended` and `context`. The child has default signal
- * handlers, and blocks no signal unless its job ends_cleanly. The child dies with its parent
- * (PR_SET_PDEATHSIG), and inherits only the descriptors of the order. Returns false with errno set
- * and lines closed.
+ * The caller has set the child's members `ended` and `context`. The child ignores SIGPIPE, has
+ * no other signal handlers, and blocks no signal unless its job ends_cleanly. The child dies with
+ * its parent (PR_SET_PDEATHSIG), and inherits only the descriptors of the order. Returns false with
+ * errno set and lines closed.
  */
 bool child_start(struct loop *loop, struct child *child, const struct child_order *order);
 
@@ -83,7 +83,7 @@ struct task {
     const struct job *job;
     struct child child; /* a child that stays exists also while no task runs */
     int order_fd;       /* the file with the child's order */
-    unsigned uses;
+    unsigned uses;      /* tasks that the child has run */
     struct watched pipe;
     struct timer deadline;
     char *result; /* the result, then a byte that tells whether the task succeeded */

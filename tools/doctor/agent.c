@@ -1,5 +1,5 @@
-/* Checks the status of `blkin agent` (time span of the rings, cluster, dropped messages) and its
- * rings.
+/* Checks the status of `blkin agent` (time span of the rings, cluster, lost alarms and traces) and
+ * its rings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,13 +14,13 @@
 
 /* The seconds that the rings should hold if the key `seconds` is 0: for the delay of messages of
  * other hosts, and for a person who types `blkin keep`. */
-#define WELL_S 10
+#define ENOUGH_S 10
 
 /* Returns the longest time from a slow span's end to the scan of the rings. */
 static int64_t needed_s(const struct doctor *doctor)
 {
     static const char *const parts[] = {"alarm-poll-ms", "linger-ms", "fetch-interval-ms"};
-    int64_t ms = 1000;
+    int64_t ms = 1000; /* for messages between hosts */
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         ms += config_integer(doctor->config, parts[i]);
@@ -33,14 +33,14 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
     const json_t *rings = json_object_get(status, "rings");
     const int64_t holds_s = number_in(rings, "holds_s");
     const int64_t wanted_s = config_integer(doctor->config, "seconds");
-    const int64_t well_s = wanted_s ? wanted_s : WELL_S;
+    const int64_t enough_s = wanted_s ? wanted_s : ENOUGH_S;
 
     if (holds_s == 0) {
         saw(LEVEL_OK, "ring.seconds",
             "no program has recorded events lately, so no event is overwritten");
         return;
     }
-    if (holds_s >= well_s)
+    if (holds_s >= enough_s)
         saw(LEVEL_OK, "ring.seconds", "the rings hold %" PRId64 " s at the current rate", holds_s);
     else
         saw(holds_s < needed_s(doctor) ? LEVEL_BAD : LEVEL_NOTE, "ring.seconds",
@@ -65,8 +65,8 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
     if (strcmp(text_in(cluster, "state"), "connected") != 0) {
         saw(LEVEL_BAD, "cluster.answers",
             "the broker %s is not reached: %s: other hosts are not asked for traces" MEND
-            "start the broker there (mosquitto), or correct cluster and cluster-* in blkin.conf, "
-            "from %s",
+            "start the broker there (mosquitto), or correct cluster-* in blkin.conf and cluster, "
+            "which comes from %s",
             url, text_in(cluster, "error"), config_origin(doctor->config, "cluster"));
         return;
     }
@@ -140,7 +140,7 @@ static bool rings_check_socket(const struct doctor *doctor)
     if (stat(path, &status) != 0) {
         saw(LEVEL_BAD, "rings.socket",
             "%s: %s: programs get no rings" MEND
-            "systemctl start blkin-agent; ring-socket in blkin.conf, from %s",
+            "systemctl start blkin-agent; ring-socket comes from %s",
             path, strerror(errno), config_origin(doctor->config, "ring-socket"));
         return false;
     }

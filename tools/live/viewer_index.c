@@ -1,4 +1,4 @@
-/* The filter: metadata, packets, and the delay of packets and times.
+/* The filter: metadata, packets, and the delay of packets and beacons.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -49,7 +49,8 @@ void viewer_forget_texts(struct viewer *viewer)
     viewer->text_count = 0;
 }
 
-static bool viewer_take_packets(const struct viewer *viewer, struct viewer_text *text, size_t count)
+static bool viewer_take_metadata_packets(const struct viewer *viewer, struct viewer_text *text,
+                                         size_t count)
 {
     struct buffer *bytes = &text->bytes;
 
@@ -74,7 +75,7 @@ static bool viewer_take_metadata(const struct viewer *viewer, struct viewer_text
             !viewer_get(viewer->relay, head, sizeof(head)))
             return false;
         count = viewer_number_at(head + 8) == STATUS_OK ? viewer_long_at(head) : 0;
-        if (count && !viewer_take_packets(viewer, text, count))
+        if (count && !viewer_take_metadata_packets(viewer, text, count))
             return false;
     } while (count);
     text->is_gone = viewer_number_at(head + 8) == METADATA_GONE;
@@ -85,8 +86,8 @@ static bool viewer_take_metadata(const struct viewer *viewer, struct viewer_text
     return true;
 }
 
-/* Returns whether babeltrace2 can read the metadata. */
-static bool viewer_is_whole(const struct viewer_text *text)
+/* Returns whether babeltrace2 gets the metadata: it is whole, or its end has not come in time. */
+static bool viewer_is_readable(const struct viewer_text *text)
 {
     return text->is_gone || metadata_is_whole(&text->all) ||
            (text->cut_since_ns && clock_ns() - text->cut_since_ns > METADATA_NS);
@@ -104,7 +105,7 @@ bool viewer_give_metadata(const struct viewer *viewer, const unsigned char *requ
     if (text && !viewer_take_metadata(viewer, text))
         return false;
     if (text) {
-        count = viewer_is_whole(text) ? text->bytes.length : 0;
+        count = viewer_is_readable(text) ? text->bytes.length : 0;
         status = count ? STATUS_OK : text->is_gone ? METADATA_GONE : METADATA_NO_NEW;
     }
     count = htobe64(count);
@@ -159,15 +160,14 @@ static void viewer_make_packet(struct stream *stream, struct index_reply *reply)
     reply->status = htobe32(STATUS_OK);
 }
 
-/* Returns whether the metadata describes the reply's stream class. If not, babeltrace2 has to wait.
- */
+/* Returns false if babeltrace2 has to wait for metadata that describes the reply's stream class. */
 static bool viewer_is_described(const struct stream *stream, const struct viewer_text *text,
                                 const struct index_reply *reply)
 {
     const uint64_t class_id = be64toh(reply->class_id);
 
     return !text || text->is_gone ||
-           (viewer_is_whole(text) && metadata_has(&text->all, class_id)) ||
+           (viewer_is_readable(text) && metadata_has(&text->all, class_id)) ||
            viewer_minus(clock_ns(), stream->undescribed_ns) > METADATA_NS;
 }
 

@@ -1,7 +1,7 @@
 /*
  * blkin work --root: the root's loop. The root reads the deltas of all workers. The root uses no
- * consumer group, so each of several roots gets all deltas. It shows numbers only after reading all
- * existing deltas, so that no number falls after a restart.
+ * consumer group, so each of several roots gets all deltas. Its pages show numbers only after it
+ * has read all existing deltas, so that no number falls after a restart.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -30,8 +30,8 @@ static const char usage[] =
 
 #define ROOT_SERVICE      "work-root" /* the control socket: RUNTIME-DIR/work-root.sock */
 #define ROOT_ASK_MS       2000        /* between requests for partitions while the topic has none */
-#define ROOT_ASK_LATER_MS 30000       /* between later requests */
-#define ROOT_ANSWER_MS    1000        /* for the brokers' answer */
+#define ROOT_ASK_LATER_MS 30000       /* between requests when the topic has partitions */
+#define ROOT_ANSWER_MS    1000        /* the longest wait for the brokers' answer */
 #define ROOT_SAVE_MS      1000        /* the shortest pause between saves */
 #define SAVE_SHARE        20          /* saving may take 1/20 of the time */
 #define ONCE_LIMIT_MS     30000       /* --once: the longest wait for a message */
@@ -43,7 +43,7 @@ struct root {
     char state_path[4100];
     bool is_ready; /* the root has read all deltas that the topic had at the start */
     bool has_failed;
-    bool is_unsaved; /* has logged that the state cannot be saved */
+    bool is_unsaved; /* the last save has failed, which is logged */
     struct saver_wait saved;
     int64_t save_began_ms;
     char told[512]; /* the last logged problem; "": none */
@@ -341,7 +341,7 @@ static const struct config_flag flags[] = {{"root", &is_root, NULL},
                                            {"since", NULL, &since},
                                            {NULL, NULL, NULL}};
 
-/* Parses "10m", or a date and time; 0: neither. */
+/* Parses "10m" (ago), or a date and time. Returns ns since 1970; 0: the text is neither. */
 static int64_t root_parse_since(const char *text)
 {
     struct tm tm = {0};

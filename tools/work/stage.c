@@ -252,7 +252,6 @@ static bool work_stage_keep_if_wanted(struct work_stage *stage, const struct hel
 {
     const struct tail_trace tail = {
         .model = &stage->model,
-        .trace_id_high = trace->high,
         .trace_id = trace->low,
         .has_tag = work_stage_has_tag,
     };
