@@ -100,7 +100,8 @@ struct agent {
     int64_t stepped_ms;    /* the time of the last step */
     int64_t planned_ms;    /* the planned time of the next step; 0: no step was made */
     int64_t saved_ms;      /* when settled spans last caused a save of the totals */
-    bool is_stopping, is_last_scan, has_failed;
+    bool is_stopping, has_failed;
+    bool is_last_scan; /* a scan that fails is not retried */
 };
 
 /* Reads the files of an earlier run. The caller has set config, loop, host and step. Returns false

@@ -30,7 +30,7 @@ void feed_free(struct feed *feed); /* NULL is allowed */
 struct feed_input {
     struct scan_records records;
     struct buffer sdk_spans;        /* an ExportTraceServiceRequest of OTLP; may be empty */
-    const struct scan_order *order; /* of the scan; must live until done() is called */
+    const struct scan_order *order; /* of the scan; must live until done(), as `service` */
     struct halves *halves;          /* not NULL: send nothing, and add the halves of requests */
     const char *service;            /* not "": send nothing, and list the traces of this service */
 };

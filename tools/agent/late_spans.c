@@ -84,22 +84,17 @@ static void late_spans_put_span(void *context, const struct otlp_origin *origin,
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-int64_t late_spans_held_from(const struct late_spans *late_spans)
+/* Returns the time from which on spans are held. overwritten_ns: the latest end of the overwritten
+ * ones. */
+static int64_t late_spans_held_since(const struct late_spans *late_spans, int64_t overwritten_ns)
 {
-    const int64_t overwritten_ns =
-        sdk_memory_held(otlp_in_memory(late_spans->agent->otlp)).ended_ns;
-
     return overwritten_ns > late_spans->begun_ns ? overwritten_ns : late_spans->begun_ns;
 }
 
-/* Notes the time from which on this host has the trace's spans of SDKs. Called only if the trace
- * has such spans. overwritten_ns: the latest end of the senders' overwritten spans. */
-static void late_spans_note(const struct late_spans *late_spans, struct trace_id id,
-                            int64_t overwritten_ns)
+int64_t late_spans_held_from(const struct late_spans *late_spans)
 {
-    collected_note_otlp_held(late_spans->agent->collected, id,
-                             overwritten_ns > late_spans->begun_ns ? overwritten_ns
-                                                                   : late_spans->begun_ns);
+    return late_spans_held_since(late_spans,
+                                 sdk_memory_held(otlp_in_memory(late_spans->agent->otlp)).ended_ns);
 }
 
 static void late_spans_take_trace(struct late_spans *late_spans, const struct request *request,
@@ -125,7 +120,8 @@ static void late_spans_take_trace(struct late_spans *late_spans, const struct re
     sdk_memory_take(otlp_in_memory(late_spans->agent->otlp), &trace->sdk, late_spans_put_span,
                     message);
     if (trace->sdk.spans)
-        late_spans_note(late_spans, id, trace->sdk.ended_ns);
+        collected_note_otlp_held(late_spans->agent->collected, id,
+                                 late_spans_held_since(late_spans, trace->sdk.ended_ns));
 }
 
 void late_spans_take(struct late_spans *late_spans, const struct request *requests,

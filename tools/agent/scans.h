@@ -28,7 +28,5 @@ void scans_hurry(struct scans *scans);
 /* At the end of the agent: makes the waiting requests due at once. Windows still keep the pause
  * after the last window. */
 void scans_end(struct scans *scans);
-/* A scan that fails from now on is not retried. */
-void scans_stop_retries(struct scans *scans);
 
 #endif

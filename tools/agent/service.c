@@ -54,7 +54,6 @@ static void service_on_deadline(void *context)
         return;
     }
     agent->is_last_scan = true;
-    scans_stop_retries(agent->scans);
     timer_set(agent->loop, &agent->deadline, LAST_SCAN_MS);
     agent_step(agent);
 }
