@@ -127,7 +127,7 @@ json_t *wants_send_by_hand(struct wants *wants, struct request *request)
 }
 
 /* The collection of traces that an earlier process had requested. */
-struct again {
+struct repeat {
     struct wants *wants;
     struct request *request;
     size_t judged;   /* traces of `request` that an earlier process has judged and counted */
@@ -137,43 +137,43 @@ struct again {
 
 static void wants_add_open(void *context, struct collected_trace *trace)
 {
-    struct again *again = context;
+    struct repeat *repeat = context;
 
-    if (!trace->is_open || trace->is_asked || (trace->until_mono_ns != 0) != again->is_fetched ||
-        again->request->count >= again->room)
+    if (!trace->is_open || trace->is_asked || (trace->until_mono_ns != 0) != repeat->is_fetched ||
+        repeat->request->count >= repeat->room)
         return;
     trace->is_asked = true;
-    again->judged += trace->was_judged;
-    (void)request_add(again->request, trace->id, trace->asked_begin_ns, trace->why);
+    repeat->judged += trace->was_judged;
+    (void)request_add(repeat->request, trace->id, trace->asked_begin_ns, trace->why);
 }
 
 /* Returns a request for the open traces; NULL: no trace is open. */
 static struct request *wants_list_open(struct wants *wants, bool is_fetched, size_t room)
 {
-    struct again again = {wants, request_new("", wants->agent->host), 0, is_fetched, room};
+    struct repeat repeat = {wants, request_new("", wants->agent->host), 0, is_fetched, room};
 
-    if (again.request)
-        collected_each(wants->agent->collected, wants_add_open, &again);
-    if (again.request && again.request->count) {
-        wants->agent->totals.traces_asked += again.request->count;
-        wants->agent->totals.traces_asked_again += again.request->count - again.judged;
+    if (repeat.request)
+        collected_each(wants->agent->collected, wants_add_open, &repeat);
+    if (repeat.request && repeat.request->count) {
+        wants->agent->totals.traces_asked += repeat.request->count;
+        wants->agent->totals.traces_asked_again += repeat.request->count - repeat.judged;
         say(BK4041, "%zu traces were asked for when the last agent ended: this one asks again",
-            again.request->count);
-        return again.request;
+            repeat.request->count);
+        return repeat.request;
     }
-    requests_free(again.request);
+    requests_free(repeat.request);
     return NULL;
 }
 
 /* Adds a trace that was collected for another host or by hand, if its spans were not settled. */
 static void wants_add_unsent(void *context, struct collected_trace *trace)
 {
-    const struct again *again = context;
+    const struct repeat *repeat = context;
 
-    if (!trace->is_unsent || again->request->count >= again->room)
+    if (!trace->is_unsent || repeat->request->count >= repeat->room)
         return;
     trace->is_unsent = false;
-    (void)request_add(again->request, trace->id, trace->asked_begin_ns, trace->why);
+    (void)request_add(repeat->request, trace->id, trace->asked_begin_ns, trace->why);
 }
 
 /* Fetches again from the rings of this host. No other host is asked. Returns false if no trace is
@@ -181,19 +181,19 @@ static void wants_add_unsent(void *context, struct collected_trace *trace)
 static bool wants_fetch_unsent(struct wants *wants, size_t room)
 {
     struct agent *agent = wants->agent;
-    struct again again = {wants, request_new("", agent->host), 0, false, room};
+    struct repeat repeat = {wants, request_new("", agent->host), 0, false, room};
 
-    if (again.request)
-        collected_each(agent->collected, wants_add_unsent, &again);
-    if (!again.request || !again.request->count) {
-        requests_free(again.request);
+    if (repeat.request)
+        collected_each(agent->collected, wants_add_unsent, &repeat);
+    if (!repeat.request || !repeat.request->count) {
+        requests_free(repeat.request);
         return false;
     }
     say(BK4044,
         "the spans of %zu traces were not settled when the service ended: they are sent again, "
         "and some may come twice",
-        again.request->count);
-    (void)scan_queue_add(&agent->scan_queue, again.request);
+        repeat.request->count);
+    (void)scan_queue_add(&agent->scan_queue, repeat.request);
     return true;
 }
 
