@@ -5,6 +5,8 @@
  */
 #include "check.h"
 
+#include "babeltrace-plugin/base/file.h"
+
 #include "libblkin/preload/config.h"
 #include "tools/base/process.h"
 #include "tools/run/run.h"
@@ -140,14 +142,12 @@ static bool is_secure(const struct process *process)
 {
     char path[64];
     unsigned long value[2] = {AT_NULL, 0};
-    FILE *file;
+    GUARD_FILE FILE *file = NULL;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)process->pid);
     file = fopen(path, "re");
     while (file && fread(value, sizeof(value), 1, file) == 1 && value[0] != AT_SECURE)
         ;
-    if (file)
-        (void)fclose(file);
     return value[0] == AT_SECURE && value[1] != 0;
 }
 
