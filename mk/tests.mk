@@ -45,15 +45,12 @@ $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
 # programs that load Kafka and workers
-scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce $(BUILD)/tests/scale/ahead.so)
+scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce)
 scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)
-$(scale_obj) $(call obj,tests/scale/ahead.c): flags = -D_GNU_SOURCE -Itests $(call pkg_cflags,rdkafka)
+$(scale_obj): flags = -D_GNU_SOURCE -Itests $(call pkg_cflags,rdkafka)
 $(BUILD)/tests/scale/produce: $(scale_obj)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
-$(BUILD)/tests/scale/ahead.so: $(call obj,tests/scale/ahead.c)
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
 load_writers := $(BUILD)/tests/live/writer $(BUILD)/tests/agent/parts/mutate
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(load_writers)): flags = $(internal) $(public_flags) -Itests
 $(load_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
