@@ -74,7 +74,7 @@ $(filter $(BUILD)/tests/otlp/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BU
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
 # these tests replace functions: of the clock, of the memory for OTLP spans, of signals, of sockets
-$(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wrap=sdk_memory_take,--wrap=sdk_memory_held,--wrap=clock_gettime
+$(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wrap=sdk_memory_take,--wrap=sdk_memory_held,--wrap=clock_gettime,--wrap=agent_step
 $(BUILD)/tests/agent/test-joined: ldflags += -Wl,--wrap=clock_gettime
 $(BUILD)/tests/service/test-loop: ldflags += -Wl,--wrap=sigprocmask
 $(BUILD)/tests/service/test-metrics: ldflags += -Wl,--wrap=accept4
