@@ -141,7 +141,7 @@ static void scan_add_sent(struct scan_order *order)
 }
 
 /* Returns false when out of memory. */
-static bool scan_make_only(struct scan_order *order)
+static bool scan_make_selection(struct scan_order *order)
 {
     const struct request *first = order->requests;
 
@@ -181,7 +181,7 @@ static void scan_order_add_samples(struct scan_order *order)
 bool scan_order_make(struct scan_order *order)
 {
     const bool is_made =
-        scan_list_memories(order) && scan_order_want_all(order) && scan_make_only(order);
+        scan_list_memories(order) && scan_order_want_all(order) && scan_make_selection(order);
 
     if (is_made)
         scan_order_add_samples(order);
