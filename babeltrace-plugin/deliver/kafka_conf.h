@@ -1,6 +1,6 @@
 /*
- * The URL of a Kafka topic, and the set-up of librdkafka, the same for all its users. The order is:
- * the program's settings, the options of the URL, the lines of a file.
+ * The URL of a Kafka topic, and the set-up of librdkafka for all its users: the program's settings,
+ * then the options of the URL, then the lines of a file. Later settings replace earlier ones.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -37,7 +37,7 @@ struct scans {
     bool is_running;               /* the thread runs */
     struct halves halves;          /* the halves that a look has found */
     bool is_scanned;               /* the result of scan_run() */
-    bool is_last_call;             /* see scans_last_call() */
+    bool stops_retries;            /* see scans_stop_retries() */
     int64_t begun_mono_ns;         /* the start of this process */
     int64_t begun_ms;              /* the start of the last scan */
     int64_t next_ms, next_last_ms; /* no scan for a window starts before both times */
@@ -125,7 +125,7 @@ static void scans_count(struct scans *scans)
 }
 
 /* Retries the requests after a failure: the rings may still have the records. Answers the requests
- * that have failed FAILURES_MAX times or, after scans_last_call(), once. */
+ * that have failed FAILURES_MAX times or, after scans_stop_retries(), once. */
 static void scans_try_again(struct scans *scans, const char *problem)
 {
     struct request *request;
@@ -137,7 +137,7 @@ static void scans_try_again(struct scans *scans, const char *problem)
     while ((request = scans->agent->scan_queue.taken) != NULL) {
         scans->agent->scan_queue.taken = request->next;
         request->next = NULL;
-        if (++request->failures < FAILURES_MAX && !scans->is_last_call) {
+        if (++request->failures < FAILURES_MAX && !scans->stops_retries) {
             request->due_ms = clock_ms() + RETRY_MS;
             scans->agent->totals.traces_dropped +=
                 scan_queue_add(&scans->agent->scan_queue, request);
@@ -379,7 +379,7 @@ void scans_end(struct scans *scans)
     scans->next_ms = 0;
 }
 
-void scans_last_call(struct scans *scans)
+void scans_stop_retries(struct scans *scans)
 {
-    scans->is_last_call = true;
+    scans->stops_retries = true;
 }

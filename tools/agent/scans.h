@@ -32,6 +32,6 @@ void scans_hurry(struct scans *scans);
  * after the last window. */
 void scans_end(struct scans *scans);
 /* A scan that fails from now on is not retried. */
-void scans_last_call(struct scans *scans);
+void scans_stop_retries(struct scans *scans);
 
 #endif

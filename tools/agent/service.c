@@ -59,7 +59,7 @@ static void service_on_deadline(void *context)
         return;
     }
     service->is_last_call = true;
-    scans_last_call(service->parts.scans);
+    scans_stop_retries(service->parts.scans);
     timer_set(agent->loop, &service->deadline, LAST_CALL_MS);
     agent_step(agent);
 }
