@@ -139,7 +139,7 @@ static void scan_add_sent_trace(void *context, struct collected_trace *trace)
                         NULL);
 }
 
-/* Excludes sent spans: a window would send them again. */
+/* Excludes sent spans, which would be sent again. */
 static void scan_add_sent(struct scan_making *making)
 {
     const int64_t offset_ns = making->order->offset_ns;
@@ -155,7 +155,7 @@ static void scan_add_sent(struct scan_making *making)
 }
 
 /* Returns false when out of memory. */
-static bool scan_make_only(struct scan_making *making)
+static bool scan_make_selection(struct scan_making *making)
 {
     const struct request *first = making->source->requests;
 
@@ -197,7 +197,7 @@ bool scan_order_make(struct scan_order *order, const struct scan_source *source)
 {
     struct scan_making making = {.order = order, .source = source};
     const bool is_made =
-        scan_list_memories(&making) && scan_order_want_all(&making) && scan_make_only(&making);
+        scan_list_memories(&making) && scan_order_want_all(&making) && scan_make_selection(&making);
 
     if (is_made)
         scan_order_add_samples(&making);

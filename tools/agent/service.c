@@ -44,7 +44,7 @@ struct service {
     int64_t stepped_ms;    /* the time of the last step */
     int64_t planned_ms;    /* the planned time of the next step; 0: no step was made */
     int64_t saved_ms;      /* when settled spans last caused a save of the totals */
-    bool is_stopping, is_last_call, has_failed;
+    bool is_stopping, is_last_call, has_failed; /* last call: only running work is finished */
 };
 
 /* ---- the end --------------------------------------------------------------------------------- */

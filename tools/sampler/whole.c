@@ -128,7 +128,7 @@ void read_cpu(struct group_reading *reading)
         slots_sweep(reading);
 }
 
-/* Reads "0.52" as percent. */
+/* Reads "0.52" as 52. */
 static bool text_hundredths(struct text word, uint64_t *value)
 {
     const char *const point = memchr(word.data, '.', word.length);
