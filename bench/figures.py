@@ -46,7 +46,7 @@ def parse(text):
 
 
 def verdict(figure):
-    """Returns whether the whole interval meets the target; "" without a target."""
+    """Returns "met" or "NOT MET" if the whole interval agrees, "open" if not; "" if there is nothing to judge."""
     if not figure["target"] or figure["value"] is None or figure.get("is_unpaired"):
         return ""
     relation, limit = figure["target"].split()

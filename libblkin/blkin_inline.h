@@ -18,7 +18,7 @@ extern "C" {
 
 #ifndef BLKIN_DISABLE
 
-/* *blkin_gate_ is not 0 if an agent or a session records spans, or if that is not known yet. */
+/* *blkin_gate_ is 0 if nobody records spans, and the library looks for no agent. */
 BLKIN_PUBLIC extern const int *blkin_gate_;
 
 #endif

@@ -12,7 +12,7 @@ linting = @printf '  LINT %s\n' $(1);
 lint: include man $(texts) $(tool) $(lib) $(provider) $(preload) $(plugin_archives) $(tool_archives) ## check formatting, which room uses which, C, shell scripts, Python syntax, pages and man pages
 	$(call linting,clang-format)$(CLANG_FORMAT) --dry-run -Werror $(c_files)
 	$(call linting,rooms)scripts/rooms --objects=$(BUILD)/obj
-	$(call linting,guest)scripts/guest $(BUILD)/obj
+	$(call linting,symbols)scripts/symbols $(BUILD)/obj
 	$(call linting,messages)scripts/messages
 	$(call linting,figures)scripts/figures
 	$(call linting,pages)scripts/tables --check && scripts/words && scripts/links

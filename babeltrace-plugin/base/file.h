@@ -15,10 +15,38 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static inline void guard_close_file(FILE **file)
+{
+    if (*file)
+        (void)fclose(*file);
+}
+
+static inline void guard_close(const int *fd)
+{
+    const int cause = errno;
+
+    if (*fd >= 0)
+        (void)close(*fd);
+    errno = cause;
+}
+
+static inline void guard_free(char **text)
+{
+    free(*text);
+}
+
+/* Before a variable of the type FILE *, int or char *: closes the file (NULL: none) or the
+ * descriptor
+ * (-1: none), or frees the text, on every path out of the block. errno stays. */
+#define GUARD_FILE __attribute__((cleanup(guard_close_file)))
+#define GUARD_FD   __attribute__((cleanup(guard_close)))
+#define GUARD_TEXT __attribute__((cleanup(guard_free)))
 
 /* Returns the number of bytes read: fewer than room at the end of the file or after an error. */
 static inline size_t read_at(int fd, void *bytes, size_t room, uint64_t at)
@@ -42,12 +70,10 @@ static inline size_t read_at(int fd, void *bytes, size_t room, uint64_t at)
 /* Reads the id of this boot of the host; "": it cannot be read. */
 static inline void boot_id_read(char id[BOOT_ID_MAX])
 {
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    GUARD_FD const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
     id[fd < 0 ? 0 : read_at(fd, id, BOOT_ID_MAX - 1, 0)] = '\0';
     id[strcspn(id, "\n")] = '\0';
-    if (fd >= 0)
-        (void)close(fd);
 }
 
 #define FILE_OFFSET_CURRENT UINT64_MAX /* write_all_at() uses write(2) in place of pwrite(2) */

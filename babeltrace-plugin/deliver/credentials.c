@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "credentials.h"
 
+#include "babeltrace-plugin/base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -57,29 +59,23 @@ static bool secret_check(const char *key, const char *source, char *secret, stru
 bool secret_read_file(const char *key, const char *path, bool is_private,
                       char secret[CREDENTIAL_MAX], struct error *error)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    GUARD_FD const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat status = {.st_mode = 0};
     size_t length = 0;
     ssize_t got = fd < 0 || fstat(fd, &status) != 0 ? -1 : 1;
-    int cause;
 
-    if (is_private && (status.st_mode & 077)) {
-        close(fd);
+    if (is_private && (status.st_mode & 077))
         return error_set(error,
                          "%s \"%s\": other users may read or write it (mode %03o): chmod 600 it, "
                          "and choose a new password if they may have read it",
                          key, path, (unsigned)status.st_mode & 0777);
-    }
     while (got > 0 && length < CREDENTIAL_MAX) {
         got = read(fd, secret + length, CREDENTIAL_MAX - length);
         if (got > 0)
             length += (size_t)got;
     }
-    cause = errno;
-    if (fd >= 0)
-        close(fd);
     if (got < 0)
-        return error_set(error, "%s \"%s\": cannot read: %s", key, path, strerror(cause));
+        return error_set(error, "%s \"%s\": cannot read: %s", key, path, strerror(errno));
     if (length == CREDENTIAL_MAX)
         return error_set(error, "%s \"%s\": expected a credential of at most %d bytes", key, path,
                          CREDENTIAL_MAX - 1);

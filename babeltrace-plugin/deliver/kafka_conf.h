@@ -1,6 +1,6 @@
 /*
- * The URL of a Kafka topic, and the set-up of librdkafka for all its users: the program's settings,
- * then the options of the URL, then the lines of a file. Later settings replace earlier ones.
+ * The URL of a Kafka topic, and the set-up of librdkafka for all parts that use it. The program's
+ * settings come first, then the options of the URL, then the lines of a file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -16,9 +16,9 @@
         .by = CPU_ALL                                                                         \
     }
 
-#define BASIC(of, is, in, metric)                                                        \
+#define VIEW_GAUGE(of, is, in, metric)                                                   \
     {                                                                                    \
-        .group = of, .name = is, .unit = in, .kind = HOST_VIEW_BASIC, .metrics = metric, \
+        .group = of, .name = is, .unit = in, .kind = HOST_VIEW_GAUGE, .metrics = metric, \
         .is_gauge = true                                                                 \
     }
 #define DELTA(of, is, in, metric)                                                       \
@@ -53,7 +53,7 @@ static const struct host_view views[] = {
     CPU_SHARE("steal", CPU("steal")),
     CPU_SHARE("idle", CPU("idle")),
 
-    BASIC("memory", "available", "By", "system.linux.memory.available"),
+    VIEW_GAUGE("memory", "available", "By", "system.linux.memory.available"),
     {.group = "memory",
      .name = "available_share",
      .unit = "%",
@@ -61,8 +61,8 @@ static const struct host_view views[] = {
      .metrics = "system.linux.memory.available",
      .by = "system.memory.limit",
      .is_gauge = true},
-    BASIC("memory", "dirty", "By", "system.linux.memory.dirty"),
-    BASIC("memory", "writeback", "By", "system.linux.memory.writeback"),
+    VIEW_GAUGE("memory", "dirty", "By", "system.linux.memory.dirty"),
+    VIEW_GAUGE("memory", "writeback", "By", "system.linux.memory.writeback"),
     VIEW_RATE("memory", "swap_in", "{page}/s", "system.paging.operations.in"),
     VIEW_RATE("memory", "swap_out", "{page}/s", "system.paging.operations.out"),
     VIEW_RATE("memory", "major_faults", "{fault}/s", "system.paging.faults.major"),
@@ -75,11 +75,11 @@ static const struct host_view views[] = {
     SHARE("pressure", "io_full", "system.linux.pressure.io.full", 100),
     SHARE("pressure", "memory_full", "system.linux.pressure.memory.full", 100),
 
-    BASIC("run_queue", "running", "{thread}", "system.process.count.running"),
-    BASIC("run_queue", "blocked", "{thread}", "system.process.count.blocked"),
+    VIEW_GAUGE("run_queue", "running", "{thread}", "system.process.count.running"),
+    VIEW_GAUGE("run_queue", "blocked", "{thread}", "system.process.count.blocked"),
     VIEW_RATE("run_queue", "switches", "{switch}/s", "system.cpu.context_switches"),
     VIEW_RATE("run_queue", "created", "{process}/s", "system.process.created"),
-    BASIC("run_queue", "load_1m", "%", "system.cpu.load_average.1m"),
+    VIEW_GAUGE("run_queue", "load_1m", "%", "system.cpu.load_average.1m"),
 
     SHARE("disk", "busy", "system.disk.io_time", 100),
     {.group = "disk",
@@ -95,7 +95,7 @@ static const struct host_view views[] = {
     VIEW_RATE("disk", "writes", "{operation}/s", DISK_COUNT("write")),
     VIEW_RATE("disk", "read", "By/s", "system.disk.io.read"),
     VIEW_RATE("disk", "written", "By/s", "system.disk.io.write"),
-    BASIC("disk", "pending", "{operation}", "system.disk.pending_operations"),
+    VIEW_GAUGE("disk", "pending", "{operation}", "system.disk.pending_operations"),
 
     VIEW_RATE("network", "received", "By/s", "system.network.io.receive"),
     VIEW_RATE("network", "sent", "By/s", "system.network.io.transmit"),
@@ -112,7 +112,7 @@ static const struct host_view views[] = {
      .metrics = "system.network.tcp.segments.retransmit",
      /* the kernel does not count a segment that is sent again as transmitted */
      .by = "system.network.tcp.segments.transmit system.network.tcp.segments.retransmit"},
-    BASIC("tcp", "established", "{connection}", "system.network.tcp.connections.established"),
+    VIEW_GAUGE("tcp", "established", "{connection}", "system.network.tcp.connections.established"),
     VIEW_RATE("tcp", "opened", "{connection}/s", "system.network.tcp.connections.opened"),
     VIEW_RATE("tcp", "accepted", "{connection}/s", "system.network.tcp.connections.accepted"),
     VIEW_RATE("tcp", "failed", "{connection}/s", "system.network.tcp.connections.failed"),
@@ -120,10 +120,10 @@ static const struct host_view views[] = {
     SHARE("process", "cpu", "process.cpu.time.user process.cpu.time.system", 0),
     SHARE("process", "user", "process.cpu.time.user", 0),
     SHARE("process", "system", "process.cpu.time.system", 0),
-    BASIC("process", "resident", "By", "process.memory.usage"),
-    BASIC("process", "virtual", "By", "process.memory.virtual"),
-    BASIC("process", "threads", "{thread}", "process.thread.count"),
-    BASIC("process", "descriptors", "{file_descriptor}", "process.unix.file_descriptor.count"),
+    VIEW_GAUGE("process", "resident", "By", "process.memory.usage"),
+    VIEW_GAUGE("process", "virtual", "By", "process.memory.virtual"),
+    VIEW_GAUGE("process", "threads", "{thread}", "process.thread.count"),
+    VIEW_GAUGE("process", "descriptors", "{file_descriptor}", "process.unix.file_descriptor.count"),
     VIEW_RATE("process", "minor_faults", "{fault}/s", "process.paging.faults.minor"),
     VIEW_RATE("process", "major_faults", "{fault}/s", "process.paging.faults.major"),
     VIEW_RATE("process", "read", "By/s", "process.disk.io.read"),
@@ -131,8 +131,8 @@ static const struct host_view views[] = {
 
     SHARE("cgroup", "cpu", "cgroup.cpu.time.user cgroup.cpu.time.system", 0),
     SHARE("cgroup", "throttled", "cgroup.cpu.throttled", 0),
-    BASIC("cgroup", "memory", "By", "cgroup.memory.usage"),
-    BASIC("cgroup", "tasks", "{task}", "cgroup.process.count"),
+    VIEW_GAUGE("cgroup", "memory", "By", "cgroup.memory.usage"),
+    VIEW_GAUGE("cgroup", "tasks", "{task}", "cgroup.process.count"),
     VIEW_RATE("cgroup", "read", "By/s", "cgroup.disk.io.read"),
     VIEW_RATE("cgroup", "written", "By/s", "cgroup.disk.io.write"),
     SHARE("cgroup", "cpu_pressure", "cgroup.pressure.cpu.some", 100),

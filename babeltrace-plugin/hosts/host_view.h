@@ -2,9 +2,9 @@
  * Views of a host's metrics: the meaning of two samples of a group. Tags, tables and sums use the
  * same views.
  *
- * A view is (sum of metrics) / (sum of others). For a disk, "busy" is the growth of
- * system.disk.io_time divided by the interval. "wait" is the growth of operation_time divided by
- * the growth of operations.
+ * Most views divide a sum of metrics by another sum, or by the interval. For a disk, "busy" is the
+ * growth of system.disk.io_time divided by the interval. "wait" is the growth of operation_time
+ * divided by the growth of operations.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum host_view_kind {
-    HOST_VIEW_BASIC,   /* gauges of the later sample */
+    HOST_VIEW_GAUGE,   /* gauges of the later sample */
     HOST_VIEW_DELTA,   /* growth of counters */
     HOST_VIEW_RATE,    /* growth per second */
     HOST_VIEW_AVERAGE, /* growth divided by the growth of `by`, or by the interval in ns */
@@ -51,8 +51,8 @@ struct host_interval {
     const void *context;
 };
 
-/* Returns false if the value is unknown: a metric is missing, a counter became smaller (its source
- * began again), or the divisor is 0. */
+/* Returns false if the value is unknown: a metric or the first sample is missing, a counter became
+ * smaller (its source began again), or the divisor is 0. */
 bool host_view_value(const struct host_view *view, const struct host_interval *interval,
                      double *value);
 

@@ -85,7 +85,7 @@ void pairing_flush(struct stage *stage);
  * memory. */
 bool pairing_store_examples(struct stage *stage);
 
-/* Writes each rule with its counts and an example of each. */
+/* Writes the counts of each rule, and its examples. Needs pairing_store_examples(). */
 void pairing_report(const struct stage *stage, FILE *file);
 
 /* Returns the sums of all rules. */

@@ -13,7 +13,7 @@
 #define SPAN_SERVICE_MAX 72
 #define SPAN_IP_MAX      46
 
-/* A service in the form of the end of an event: the tail of the packed text, NUL, name, NUL. */
+/* A service as the bytes that end an event: the end of the packed text, NUL, the name, NUL. */
 struct blkin_service {
     uint16_t port;
     uint8_t length; /* of the text; 0: no service */
@@ -37,7 +37,7 @@ void blkin_service_prepare(struct blkin_service *service, const char *name, cons
 /* The service of spans without a service of their own; NULL before its first use. */
 extern __attribute__((visibility("hidden"))) const struct blkin_service *blkin_service;
 
-/* Makes the default service, which has the program's name, unless there is a service now. */
+/* Returns the service. If there is none, makes one that has the program's name. */
 const struct blkin_service *blkin_make_default_service(void);
 
 static inline const struct blkin_service *blkin_default_service(void)

@@ -86,7 +86,7 @@ void file_record_all(void);
 /* Called at the end of a thread, after its last deferred call. */
 void file_drop_thread(void);
 
-/* Reserves memory for a quiet process. */
+/* Maps memory before the process becomes quiet, and may map none. */
 void file_reserve(void);
 
 /* Called in a child of fork(2). */

@@ -91,10 +91,10 @@ struct interaction_thread {
     struct interaction_worker *worker; /* NULL: no interaction so far */
     uint64_t round;                    /* number of waits for events of several descriptors */
     pool_name heard;      /* the request just read, while the thread has done nothing else */
-    pool_name called;     /* the request of this round's last call right after reading */
+    pool_name called;     /* the request of the last call that this round made right after a read */
     bool has_one_event;   /* the wait of this round has slept and returned one event */
     bool is_in_order;     /* the thread once called for a request before it read the next one */
-    bool is_out_of_order; /* the thread once called for a request after something else */
+    bool is_out_of_order; /* the thread once did other work between a read and its call */
 };
 
 extern __thread struct interaction_thread interaction_thread
@@ -140,8 +140,7 @@ void interaction_add_head(struct interaction *interaction, struct bytes head);
 bool interaction_has_only_record(const struct blkin_span *span);
 
 /* The first function subtracts this call from its owner's calls without an answer, the second from
- * the owner's calls not in PHASE_OVER. The thread that changed the phase calls each function once.
- */
+ * the owner's calls not in PHASE_OVER. The thread that changed the phase calls each one once. */
 void interaction_tell_owner_answered(struct interaction *interaction);
 void interaction_tell_owner_ended(struct interaction *interaction);
 
@@ -155,7 +154,7 @@ void interaction_forget_all(void);
  * answered, and that have caused calls. */
 void interaction_end_unanswered(void);
 
-/* Reserves memory for a quiet process. */
+/* Maps memory before the process becomes quiet, and may map none. */
 void interaction_reserve(void);
 
 static inline bool interaction_is_partial(const struct interaction *interaction)

@@ -52,7 +52,7 @@ void thread_end_process(void);
 /* Called in a child of fork(2). Forgets the threads and counts of the parent. */
 void thread_forget_all(void);
 
-/* Reserves memory for a quiet process. */
+/* Maps memory before the process becomes quiet, and may map none. */
 void thread_reserve(void);
 
 #endif

@@ -79,7 +79,7 @@ static void ring_record(struct packed_event *event, const void *payload, size_t 
 
 /* ---- the original API ---- */
 
-/* All texts together fit into a record. */
+/* The length of the longest text that marks a cut. */
 #define RING_MARK_MAX (sizeof("...[2400 of 18446744073709551615 bytes]") - 1)
 
 _Static_assert(sizeof(struct ring_original) + 4 * (RING_NAME_MAX + RING_MARK_MAX + 1) +

@@ -19,13 +19,13 @@
 
 #define SCANNING_TIMESTAMP 2 /* in enum blkin_annotation_type */
 #define SCANNING_CPUS      2
-#define SCANNING_MAX       4
+#define SCANNING_MEMORIES  4
 #define SCANNING_OFFSET    INT64_C(1000000000000000000) /* CLOCK_REALTIME less CLOCK_MONOTONIC */
 
 struct scanning {
-    struct held held[SCANNING_MAX];
+    struct held held[SCANNING_MEMORIES];
     size_t count;
-    int locks[SCANNING_MAX][SCANNING_CPUS];
+    int locks[SCANNING_MEMORIES][SCANNING_CPUS];
     struct places *places;
     struct scan_index *index;
     struct collected *collected;
@@ -34,8 +34,8 @@ struct scanning {
 };
 
 /* Adds a memory; the newest is the first of the list. */
-static inline void scanning_add_of(struct scanning *scanning, uint32_t user, int64_t made_mono_ns,
-                                   uint64_t ring_bytes)
+static inline void scanning_add_sized(struct scanning *scanning, uint32_t user,
+                                      int64_t made_mono_ns, uint64_t ring_bytes)
 {
     struct held *held = &scanning->held[scanning->count];
 
@@ -49,7 +49,7 @@ static inline void scanning_add_of(struct scanning *scanning, uint32_t user, int
 
 static inline void scanning_add(struct scanning *scanning, uint32_t user, int64_t made_mono_ns)
 {
-    scanning_add_of(scanning, user, made_mono_ns, RING_BYTES_MIN);
+    scanning_add_sized(scanning, user, made_mono_ns, RING_BYTES_MIN);
 }
 
 static inline void scanning_begin(struct scanning *scanning)

@@ -360,7 +360,7 @@ TEST(test_index)
 
     scanning_begin(&scanning);
     now_ns = clock_ns();
-    scanning_add_of(&scanning, 1, now_ns - 100 * SECOND, UINT64_C(1) << 22);
+    scanning_add_sized(&scanning, 1, now_ns - 100 * SECOND, UINT64_C(1) << 22);
     all_bytes = read_bytes = 0;
     for (int round = 0; round < 100; round++) {
         for (uint64_t n = seed_next(&state) % 6000; n; n--) {

@@ -228,7 +228,7 @@ TEST(test_many_traces)
 TEST(test_untold_traces)
 {
     want_all();
-    selection_tell_of(selection, 2);
+    selection_limit_traces(selection, 2);
     for (uint64_t trace = 1; trace <= 5; trace++)
         note(0, trace, 1, 0);
     for (uint64_t trace = 5; trace >= 1; trace--)

@@ -1,6 +1,6 @@
 /*
- * The cost of a full sample with this process: CPU time in us, the shortest of many batches; the
- * maximal distance of a tenth of them; and the number of values.
+ * Prints the cost of a full sample with this process: the CPU time in us, by the shortest of many
+ * batches; the share by which the shortest tenth of the batches exceeds that; the number of values.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -27,6 +27,10 @@ static const char *refusal(const char *text)
 #define REFUSED(text, rule, why) \
     CHECK_TEXT(refusal(text), "parameter \"host-filters\": \"" rule "\": " why)
 
+#define THE_FORM                                                                                 \
+    "expected GROUP every TIME, GROUP.VIEW changed NUMBER, or GROUP.VIEW > NUMBER (or <), then " \
+    "perhaps \"for 1s\" and \"keep 10s\"; (NAME,...) may follow the view"
+
 TEST(test_refused)
 {
     REFUSED("disc every 1s", "disc every 1s",
@@ -35,41 +39,34 @@ TEST(test_refused)
     REFUSED("disk every 1s, tcp.retrans > 1", "tcp.retrans > 1",
             "tcp has no view \"retrans\": expected one of tcp.retransmits, tcp.retransmit_share, "
             "tcp.established, tcp.opened, tcp.accepted, tcp.failed");
-    REFUSED("disk", "disk", "expected \"every\", \"changed\", \">\" or \"<\", got \"\"");
-    REFUSED("disk every 1s,", "",
-            "there is no group \"\": expected one of cpu, memory, pressure, "
-            "run_queue, disk, network, tcp, process, cgroup");
-    REFUSED("disk each 1s", "disk each 1s",
-            "expected \"every\", \"changed\", \">\" or \"<\", got \"each\"");
-    REFUSED("disk every", "disk every",
-            "every: expected a duration such as 500ms, 10s or 2m, got \"\"");
-    REFUSED("disk every 1 s", "disk every 1 s",
-            "every: expected a duration such as 500ms, 10s or 2m, got \"1\"");
-    REFUSED("disk every 1s please", "disk every 1s please",
-            "expected the rule's end, got \"please\"");
+    REFUSED("disk", "disk", THE_FORM);
+    REFUSED("disk every 1s,", "", THE_FORM);
+    REFUSED("diskevery 1s", "diskevery 1s", THE_FORM);
+    REFUSED("disk every ever", "disk every ever",
+            "every: expected a duration such as 500ms, 10s or 2m, got \"ever\"");
+    REFUSED("disk each 1s", "disk each 1s", THE_FORM);
+    REFUSED("disk every", "disk every", THE_FORM);
+    REFUSED("disk every 1 s", "disk every 1 s", THE_FORM);
+    REFUSED("disk every 1s please", "disk every 1s please", THE_FORM);
     REFUSED("disk.busy every 1s", "disk.busy every 1s",
             "every: a group is recorded as a whole: expected \"disk every 1s\"");
     REFUSED("run-queue > 4", "run-queue > 4",
-            ">: expected a view before it: one of run_queue.running, run_queue.blocked, "
+            "run_queue has no view \"\": expected one of run_queue.running, run_queue.blocked, "
             "run_queue.switches, run_queue.created, run_queue.load_1m");
     REFUSED("disk.busy > much", "disk.busy > much",
-            ">: expected a number, without a unit or with %, got \"much\"");
+            "expected a number, without a unit or with %, got \"much\"");
     REFUSED("disk.busy > 95ms", "disk.busy > 95ms",
-            ">: expected a number, without a unit or with %, got \"95ms\"");
+            "expected a number, without a unit or with %, got \"95ms\"");
     REFUSED("disk.read changed 5%/s", "disk.read changed 5%/s",
-            "changed: expected a number, without a unit or with B/s, or with %, got \"5%/s\"");
-    REFUSED("run-queue.running > -1", "run-queue.running > -1", ">: expected a number, got \"-1\"");
+            "expected a number, without a unit or with B/s, or with %, got \"5%/s\"");
+    REFUSED("run-queue.running > -1", "run-queue.running > -1", "expected a number, got \"-1\"");
     REFUSED("disk.busy > 95% for ever", "disk.busy > 95% for ever",
             "for: expected a duration such as 500ms, 10s or 2m, got \"ever\"");
-    REFUSED("disk.busy > 95% keep 10s for 1s", "disk.busy > 95% keep 10s for 1s",
-            "expected \"for 1s\", \"keep 10s\" or the rule's end, got \"for\"");
-    REFUSED("memory.dirty changed 5% keep 10s", "memory.dirty changed 5% keep 10s",
-            "expected the rule's end, got \"keep\"");
+    REFUSED("disk.busy > 95% keep 10s for 1s", "disk.busy > 95% keep 10s for 1s", THE_FORM);
+    REFUSED("memory.dirty changed 5% keep 10s", "memory.dirty changed 5% keep 10s", THE_FORM);
     REFUSED("memory.dirty(x) > 5", "memory.dirty(x) > 5", "memory has no instances");
-    REFUSED("disk(vda every 1s", "disk(vda every 1s",
-            "expected names of instances in the parentheses, such as (vd*)");
-    REFUSED("disk() every 1s", "disk() every 1s",
-            "expected names of instances in the parentheses, such as (vd*)");
+    REFUSED("disk(vda every 1s", "disk(vda every 1s", THE_FORM);
+    REFUSED("disk() every 1s", "disk() every 1s", THE_FORM);
 }
 
 TEST(test_too_much)
@@ -88,9 +85,8 @@ TEST(test_taken)
 {
     CHECK_TEXT(refusal(""), "it is taken");
     CHECK(rules.count == 0);
-    CHECK_TEXT(refusal(" disk ( every 1s"), "parameter \"host-filters\": \"disk ( every 1s\": "
-                                            "expected \"every\", \"changed\", \">\" or \"<\", got "
-                                            "\"(\"");
+    CHECK_TEXT(refusal(" disk ( every 1s"),
+               "parameter \"host-filters\": \"disk ( every 1s\": " THE_FORM);
     CHECK_TEXT(refusal("disk(vda,sd*) every 500ms , run-queue.running>4.5 for 2m,"
                        "disk.read changed 1.5M/s, disk.busy(vdb) < 5 keep 10s"),
                "it is taken");

@@ -21,7 +21,7 @@ def is_listened(port):
 
 
 def fetch_kafka():
-    """Returns the folder of its jars. The test is skipped without it, or without librdkafka."""
+    """Returns the folder of Kafka's jars. Skips the test without Kafka, or without librdkafka."""
     fetched = subprocess.run([os.environ["SRC"] + "/scripts/fetch-kafka"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, check=False)
     reason = "no Kafka: " + fetched.stderr.strip().splitlines()[-1] if fetched.returncode else ""
@@ -77,7 +77,7 @@ broker.heartbeat.interval.ms=500
             file.write("version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\nnode.id=1\n")
 
     def set_password(self, password, before=PASSWORD):
-        """Sets the password for its next start."""
+        """Sets the password that user blkin has from the broker's next start on."""
         with open(self.properties, "r+", encoding="utf-8") as file:
             text = file.read().replace(f'"{before}"', f'"{password}"')
             file.seek(0)

@@ -3,7 +3,7 @@ dropped.
 
 usage: check_nestings.py MODEL SPANS.json
 
-MODEL is the output of nestings. Each of its spans is a separate trace. Prints how many spans, steps and others there are.
+MODEL is the output of nestings. Each of its spans is a separate trace. Prints the numbers of spans, of steps, and of their losses.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

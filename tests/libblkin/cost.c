@@ -215,7 +215,7 @@ static void protect(int mode)
 
 /*
  * A store to protected data ends the program. The spans are so few that no periodic work becomes
- * due. Before, the short intervals with which the clock begins must be over.
+ * due. The clock begins with short intervals: first, the test waits until these are over.
  */
 static void test_writes(void)
 {

@@ -169,7 +169,23 @@ for ((i = 0; i < 2; i++)); do # each reader dies before it is attached, and the 
     wait_for 20 live "another reader" has_other_reader || exit 1
     kill -KILL "$reader"
 done
-stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+# Meanwhile the relay daemon stands still for longer than `blkin live` waits for a reader of a session without streams.
+relayd=$(status .relayd.pid)
+kill -TERM "${private_pid[live]}"
+is_stopped() {
+    lttng list blkin 2>/dev/null | grep -q 'blkin: \[inactive'
+}
+wait_for 20 live "the end of recording" is_stopped || exit 1
+kill -STOP "$relayd"
+wait_for 20 live "another reader" has_other_reader || exit 1
+kill -KILL "$reader" # the next reader cannot attach
+touch -d '3 seconds' "$WORK/late"
+has_late_account() {
+    [ -n "$(find "$WORK/run" -name 'live-*.json' -newer "$WORK/late")" ]
+}
+wait_for 20 live "a reader that is not attached" has_late_account || exit 1
+kill -CONT "$relayd"
+wait_part live 30 || fail "exit status $? after SIGTERM"
 # some came twice
 different=$(cat "$WORK"/last.json* | grep -o '"i":"[0-9]*"' | sort -u | wc -l)
 [ "$different" = 1000 ] || fail "$different of 1000 spans were delivered after readers that died"

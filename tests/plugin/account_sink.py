@@ -1,4 +1,4 @@
-"""Runs babeltrace2 with our sink, with the arguments of account_scenarios.py, and reads its account.
+"""Runs babeltrace2 with our sink, and reads the sink's account. account_scenarios.py has the arguments.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

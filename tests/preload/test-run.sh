@@ -174,9 +174,9 @@ of_unit() {
 [[ $(of_unit 'SystemCallFilter=~@network-io:EPERM \' 'mremap') == *'#SystemCallFilter=connect '*' mremap '* ]] || fail "calls that are denied"
 [[ $(of_unit 'SystemCallFilter=@basic-io @file-system' 'RestrictAddressFamilies=AF_INET') == \
     *'#SystemCallFilter=ppoll '*' #RestrictAddressFamilies=AF_UNIX '*'=AF_NETLINK '* ]] || fail "calls that are not allowed"
-[[ $(of_unit 'RestrictAddressFamilies=~AF_PACKET' 'NoExecPaths=/' "ExecPaths=/bin ${library%/*}") == '# for ./some.service ' ]] ||
+[[ $(of_unit 'RestrictAddressFamilies=~AF_PACKET' "NoExecPaths=/ ${library%?}" "ExecPaths=/bin ${library%/*}/") == '# for ./some.service ' ]] ||
     fail "a unit that allows tracing"
-[[ $(of_unit 'NoExecPaths=/' 'RootDirectory=/x') == *"#ExecPaths=$library # RootDirectory="* ]] || fail "folders"
+[[ $(of_unit 'NoExecPaths=/' "ExecPaths=${library%?}" 'RootDirectory=/x') == *"#ExecPaths=$library # RootDirectory="* ]] || fail "folders"
 [[ $("$blkin" run --print ./none 2>&1) == *'no such unit'* ]] || fail "no unit"
 [ "$("$blkin" run --print ./some.service | head -n 1)" = '[Service]' ] || fail "lines before the section"
 

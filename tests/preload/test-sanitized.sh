@@ -54,13 +54,13 @@ sanitized() {
     }
     expected+=(shared:server:800:alike)
     # ThreadSanitizer does not support new threads in a child of a process with threads
-    [ "$name" = tsan ] || tricks="raw-dup-over ranges"
-    for way in dups passing-back cancelling signalling files $tricks; do
+    [ "$name" = tsan ] || tricks="raw_dup_over ranges"
+    for way in dups passing_back cancelling signalling files $tricks; do
         traced $way "$programs/tricks" $way $((++port)) >/dev/null || fail "$name: $way: status $?"
     done
     [ "$name" = tsan ] ||
-        expected+=(raw-dup-over:server:3 raw-dup-over:client:3 ranges:server:4 ranges:client:4)
-    expected+=(dups:server:4 dups:client:4 passing-back:server:4 passing-back:client:4 cancelling:server:2 cancelling:client:2 signalling:server:1
+        expected+=(raw_dup_over:server:3 raw_dup_over:client:3 ranges:server:4 ranges:client:4)
+    expected+=(dups:server:4 dups:client:4 passing_back:server:4 passing_back:client:4 cancelling:server:2 cancelling:client:2 signalling:server:1
         signalling:client:1 files:server:3 files:client:3 files::1)
     if grep -qE 'ERROR: |WARNING: |runtime error' "$WORK/account.log"; then
         show_log account 400

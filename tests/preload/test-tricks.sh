@@ -43,17 +43,17 @@ most_connections() {
     echo 10000
 }
 expected=()
-trick raw-close 2 :joined 2 :joined
-trick raw-reuse 5 '' 5 :keyed
+trick raw_close 2 :joined 2 :joined
+trick raw_reuse 5 '' 5 :keyed
 trick dups 4 :joined 4 :joined
-trick dup-over 3 :joined 3 :joined
-trick raw-dup-over 3 '' 3 :keyed
+trick dup_over 3 :joined 3 :joined
+trick raw_dup_over 3 '' 3 :keyed
 trick ranges 4 :joined 4 :joined
 trick passing 3 :keyless 3 ''
-trick passing-back 4 '' 4 :keyed
-trick exec-over 3 '' 3 ''
-trick fork-over 3 :joined 3 :joined
-trick vfork-close 3 :joined 3 :joined
+trick passing_back 4 '' 4 :keyed
+trick exec_over 3 '' 3 ''
+trick fork_over 3 :joined 3 :joined
+trick vfork_close 3 :joined 3 :joined
 trick cancelling 2 :joined 2 :joined
 trick signalling 1 :joined 1 :joined
 trick jumping 3 :joined 3 :joined
@@ -73,10 +73,10 @@ trick results 1 '' 0 ''
 CONNECTIONS=${CONNECTIONS:-$(most_connections)}
 export CONNECTIONS
 trick many "$CONNECTIONS" :joined "$CONNECTIONS" :joined
-grep -q 'raw-close .* replaced 1 ' "$WORK/account.log" ||
-    fail "a descriptor that a raw call closed is not counted: $(grep raw-close "$WORK/account.log")"
-grep -q 'raw-dup-over .* replaced 1 ' "$WORK/account.log" ||
-    fail "a descriptor that a raw call duplicated is not counted: $(grep raw-dup-over "$WORK/account.log")"
+grep -q 'raw_close .* replaced 1 ' "$WORK/account.log" ||
+    fail "a descriptor that a raw call closed is not counted: $(grep raw_close "$WORK/account.log")"
+grep -q 'raw_dup_over .* replaced 1 ' "$WORK/account.log" ||
+    fail "a descriptor that a raw call duplicated is not counted: $(grep raw_dup_over "$WORK/account.log")"
 grep -q 'cancelling .* unanswered 2 ' "$WORK/account.log" || # of both sides
     fail "the cancelled request is not counted: $(grep cancelling "$WORK/account.log")"
 grep -q 'jumping .* unanswered 2 ' "$WORK/account.log" ||

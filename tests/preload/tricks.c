@@ -25,6 +25,19 @@ const char *port;
 char body[BODY_MAX];
 int listener;
 
+static struct {
+    const char *name;
+    void (*play)(void);
+} tricks[64];
+
+static unsigned trick_count;
+
+void trick_add(const char *name, void (*play)(void))
+{
+    tricks[trick_count].name = name;
+    tricks[trick_count++].play = play;
+}
+
 /* ---- both sides ---- */
 
 unsigned next_id(void)
@@ -83,12 +96,17 @@ int taken(void)
     return fd;
 }
 
-void serve(int fd)
+void take_request(int fd)
 {
     char line[LINE];
 
     if (!take_all(0, fd, line, LINE))
         fail("request");
+}
+
+void serve(int fd)
+{
+    take_request(fd);
     give_all(0, fd, body, OUT);
 }
 
@@ -104,7 +122,7 @@ void expect_end(int fd)
 /* ---- tricks ---- */
 
 /* 2 requests after a greeting; the client closes its side before the second answer. */
-static void greeting(void)
+TRICK(greeting)
 {
     const int ours = connect_to(port, 0), fd = taken();
     char hello[5];
@@ -124,7 +142,7 @@ static void greeting(void)
 }
 
 /* 1 request like those of DNS over TCP, which begin with a NUL. */
-static void binary(void)
+TRICK(binary)
 {
     static const char query[] = "\0\x0b\xab\1A\\ \x7f\xff";
     const int ours = connect_to(port, 0), fd = taken();
@@ -141,18 +159,16 @@ static void binary(void)
 }
 
 /* 2 requests, answered by stdio(3): the first by fflush(3), the second by fclose(3). */
-static void stdio(void)
+TRICK(stdio)
 {
     const int ours = connect_to(port, 0), fd = taken();
     FILE *out = fdopen(fd, "w");
-    char line[LINE + 1];
 
     if (!out)
         fail("stream");
     for (int i = 0; i < 2; i++) {
         request(ours);
-        if (!take_all(0, fd, line, LINE))
-            fail("request");
+        take_request(fd);
         fprintf(out, "%0*d", OUT, i);
         if ((i == 0 ? fflush(out) : fclose(out)) != 0)
             fail("answer");
@@ -162,18 +178,17 @@ static void stdio(void)
 }
 
 /* No interaction: a request without an answer, datagrams, and a socket pair. */
-static void nothing(void)
+TRICK(nothing)
 {
     const int ours = connect_to(port, 0), fd = taken();
     const int from = socket(AF_INET, SOCK_DGRAM, 0), to = socket(AF_INET, SOCK_DGRAM, 0);
     union address address;
     socklen_t length = address_of(&address, port);
-    char line[LINE + 1];
+    char line[LINE] = "";
     int pair[2];
 
     request(ours);
-    if (!take_all(0, fd, line, LINE))
-        fail("request");
+    take_request(fd);
     close(fd);
     close(ours);
     if (bind(to, &address.any, length) < 0 || connect(from, &address.any, length) < 0)
@@ -191,10 +206,10 @@ static void nothing(void)
 }
 
 /* 3 requests, answered by sendfile(2), by splice(2), and by a write. */
-static void files(void)
+TRICK(files)
 {
     const int ours = connect_to(port, 0), fd = taken(), file = open("/proc/self/exe", O_RDONLY);
-    char line[LINE + 1], answer[1000];
+    char line[LINE + 1], answer[1000] = "";
     off_t offset = 0;
     int ends[2];
 
@@ -203,8 +218,7 @@ static void files(void)
     line_write(line, next_id(), 0, sizeof(answer));
     for (int i = 0; i < 3; i++) {
         give_all(0, ours, line, LINE);
-        if (!take_all(0, fd, answer, LINE))
-            fail("request");
+        take_request(fd);
         if (i == 0 && sendfile(fd, file, &offset, sizeof(answer)) != sizeof(answer))
             fail("sendfile");
         if (i == 1 && (splice(file, NULL, ends[1], NULL, sizeof(answer), 0) != sizeof(answer) ||
@@ -227,17 +241,16 @@ static void *ends_process(void *nothing)
 
 /* 1 request, and one without an answer, because another thread ends the process; 4 calls on a file
  * for each. */
-static void unfinished(void)
+TRICK(unfinished)
 {
     const int ours = connect_to(port, 0), fd = taken(), file = open("/proc/self/exe", O_RDONLY);
-    char line[LINE + 1], answer[OUT], request[LINE];
+    char line[LINE + 1], answer[OUT];
     pthread_t ender;
 
     line_write(line, next_id(), 0, OUT);
     for (int i = 0; i < 2; i++) {
         give_all(0, ours, line, LINE);
-        if (!take_all(0, fd, request, LINE))
-            fail("request");
+        take_request(fd);
         for (int at = 0; at < 4; at++) {
             if (pread(file, answer, OUT, at) != OUT)
                 fail("pread");
@@ -270,7 +283,7 @@ static void await(int fd, short events)
 }
 
 /* Calls with all possible results, which must be the same as without the preload. */
-static void results(void)
+TRICK(results)
 {
     const int ours = connect_to(port, SOCK_NONBLOCK), fd = taken();
     const int none = 5000, zero = open("/dev/zero", O_RDONLY);
@@ -381,7 +394,7 @@ static void *send_second_part(void *argument)
 }
 
 /* 1 request that recvmmsg(2) takes in two parts, the first one into a larger buffer. */
-static void pieces(void)
+TRICK(pieces)
 {
     int ends[] = {connect_to(port, 0), taken()};
     const int ours = ends[0], fd = ends[1];
@@ -421,7 +434,7 @@ static void *serve_and_stay(void *argument)
 
 /* 1 request. The thread that has answered it still runs when another thread, which has served
  * nobody, ends the process by _exit(2). */
-static void leaving(void)
+TRICK(leaving)
 {
     const pid_t client = start_client(1);
     int fd = taken();
@@ -469,12 +482,11 @@ static void ask_on_many(int count)
 
 /* CONNECTIONS connections at once, with one request each. The server reads all requests before it
  * answers the first one. */
-static void many(void)
+TRICK(many)
 {
     const char *text = getenv("CONNECTIONS");
     const int count = text ? atoi(text) : 1000;
     int *theirs = calloc((size_t)count, sizeof(int));
-    char line[LINE];
     pid_t client;
 
     need_descriptors(count);
@@ -485,10 +497,8 @@ static void many(void)
     }
     for (int i = 0; i < count; i++)
         theirs[i] = taken();
-    for (int i = 0; i < count; i++) {
-        if (!take_all(0, theirs[i], line, LINE))
-            fail("request");
-    }
+    for (int i = 0; i < count; i++)
+        take_request(theirs[i]);
     for (int i = 0; i < count; i++)
         give_all(0, theirs[i], body, OUT);
     wait_client(client);
@@ -498,37 +508,6 @@ static void many(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*play)(void);
-    } tricks[] = {{"raw-close", raw_close},
-                  {"raw-reuse", raw_reuse},
-                  {"dups", dups},
-                  {"dup-over", dup_over},
-                  {"raw-dup-over", raw_dup_over},
-                  {"ranges", ranges},
-                  {"passing", passing},
-                  {"passing-back", passing_back},
-                  {"exec-over", exec_over},
-                  {"fork-over", fork_over},
-                  {"vfork-close", vfork_close},
-                  {"cancelling", cancelling},
-                  {"signalling", signalling},
-                  {"jumping", jumping},
-                  {"abandoning", abandoning},
-                  {"waking", waking},
-                  {"greeting", greeting},
-                  {"nothing", nothing},
-                  {"files", files},
-                  {"limiting", limiting},
-                  {"unfinished", unfinished},
-                  {"pieces", pieces},
-                  {"leaving", leaving},
-                  {"results", results},
-                  {"many", many},
-                  {"binary", binary},
-                  {"stdio", stdio}};
-
     if (argc != 3)
         return 2;
     if (strcmp(argv[1], "serve-2") == 0) {
@@ -539,7 +518,7 @@ int main(int argc, char **argv)
     }
     port = argv[2];
     listener = listen_at(port);
-    for (size_t i = 0; i < sizeof(tricks) / sizeof(*tricks); i++) {
+    for (unsigned i = 0; i < trick_count; i++) {
         if (strcmp(argv[1], tricks[i].name) == 0) {
             tricks[i].play();
             return 0;

@@ -303,10 +303,11 @@ static bool all_have_got(void)
 static uint64_t kill_services(uint64_t seed)
 {
     pid_t programs[USERS * 2];
+    int kills = 0;
 
     for (unsigned i = 0; i < USERS * 2; i++)
         programs[i] = start_program(i, use_many);
-    for (int round = 0; round < KILLS || (round < 20 * KILLS && !all_have_got()); round++) {
+    for (; kills < KILLS || (kills < 20 * KILLS && !all_have_got()); kills++) {
         const pid_t service = begin();
 
         for (uint64_t ms = seed_next(&seed) % 20; ms; ms--) {
@@ -321,7 +322,7 @@ static uint64_t kill_services(uint64_t seed)
         (void)waitpid(programs[i], NULL, 0);
     }
     (void)unlink(path);
-    printf("%d kills, %llu memories given\n", KILLS, (unsigned long long)got_by_all());
+    printf("%d kills, %llu memories given\n", kills, (unsigned long long)got_by_all());
     return got_by_all();
 }
 

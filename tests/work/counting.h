@@ -1,6 +1,6 @@
 /*
- * Workers that count made-up spans, and one that counts them all: the sum of the workers' deltas
- * must equal its counts.
+ * Made-up spans, which several workers count in parts, and a test counts as a whole: the sum of the
+ * workers' deltas must equal the counts of the whole.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #define COUNTED_SERVICES 7
-#define COUNTED_SPANS    9 /* names of each */
+#define COUNTED_SPANS    9 /* names of the spans of each service */
 
 /* Returns a duration from 1 us to 100 s, as many in each octave; 0 once in 50 times. */
 static inline int64_t some_duration(void)

@@ -5,15 +5,12 @@ A case raises Failed, or returns its result as a line of words.
 SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
-import re
 from functools import partial
 
-from daemons import named, php_fpm, stunnel, unbound, varnish
-from load import Dns, Failed, Http, Memcached, load
-from parts import (fio, haproxy, lighttpd, memcached, nbdkit_file, nbdkit_nbd, nginx, postgres, redis, served, sql)
-from spans import Spans, numbered, numbered_by_files, parents
+from load import Failed, Http, Memcached, load
+from parts import fio, haproxy, memcached, nbdkit_file, nbdkit_nbd, nginx, postgres, redis, served, sql
+from spans import Spans, numbered, parents
 
-WHOLE = 0.98  # of the traces: an event loop's order is not known at first
 SHARE = 0.995  # of the requests that are interactions if a server's threads share a connection
 
 
@@ -98,21 +95,10 @@ def case_postgres(world, requests, connections):
     return f"{said}, {names['fdatasync']} fdatasyncs"
 
 
-def of_http(world, service, start, requests, connections):
-    def work(port):
-        return load(port, requests, connections, Http(port))
-
-    spans, sent = recorded(world, start, work)
-    numbered(spans.servers(service), sent, service)
-    return exactly(spans, service, requests)
-
-
 def case_nginx(world, requests, connections):
-    return of_http(world, "nginx", lambda: nginx(world, "nginx"), requests, connections)
-
-
-def case_lighttpd(world, requests, connections):
-    return of_http(world, "lighttpd", lambda: lighttpd(world, "lighttpd"), requests, connections)
+    spans, sent = recorded(world, lambda: nginx(world, "nginx"), lambda port: load(port, requests, connections, Http(port)))
+    numbered(spans.servers("nginx"), sent, "nginx")
+    return exactly(spans, "nginx", requests)
 
 
 def preads(spans, service):
@@ -133,9 +119,8 @@ def case_nbdkit(world, requests, depth):
 
 # ---- one behind the other -------------------------------------------------------------------------------
 
-def proxied(world, start_front, requests, connections, keep, unique, hands_on=False):
-    """HTTP through a front before nginx: the numbers of each, by the client and by the log of the server behind. If
-    one thread of the front hands on to another one, there are only guesses, or none."""
+def proxied(world, start_front, requests, connections, keep, unique):
+    """HTTP through a front before nginx: the numbers of each, by the client and by the log of the server behind."""
     (world.folder / "back.access").unlink(missing_ok=True)
 
     def start():
@@ -146,12 +131,9 @@ def proxied(world, start_front, requests, connections, keep, unique, hands_on=Fa
                     "back", numbered(spans.servers("back"), served(world, "back"), "back"))
     if found.wrong:
         raise Failed(f"{found.wrong} wrong parents that are not tagged as guesses, {found}")
-    if hands_on:
-        if found.whole or unique and (found.guesses != requests or found.wrong_guesses):
-            raise Failed(f"of {requests} requests not each is a right guess: {found}")
-    elif unique and (found.guesses or found.whole != requests):
+    if unique and (found.guesses or found.whole != requests):
         raise Failed(f"of {requests} unique requests {found.whole} are whole: {found}")
-    if found.whole + found.guesses + (found.alone if hands_on else 0) != requests:
+    if found.whole + found.guesses != requests:
         raise Failed(f"of {requests} requests {found.whole} are whole and {found.guesses} guesses: {found}")
     if len(spans.clients("front")) != requests:
         raise Failed(f"front: {requests} requests are {len(spans.clients('front'))} CLIENT spans")
@@ -162,58 +144,6 @@ def proxied(world, start_front, requests, connections, keep, unique, hands_on=Fa
 def proxies(front, pooled, keep, unique):
     return lambda world, requests, connections: proxied(
         world, lambda behind: front(world, "front", behind, pooled=pooled), requests, connections, keep, unique)
-
-
-def varnishes(unique):
-    return lambda world, requests, connections: proxied(
-        world, lambda behind: varnish(world, "front", behind), requests, connections, True, unique, hands_on=True)
-
-
-def chain(spans, of_front, of_back, requests, share=WHOLE):
-    """Checks that the parents of the back's spans are requests of the front. A share of the spans must have a parent."""
-    found = parents(spans, "front", of_front, "back", of_back)
-    said = (f"{requests} requests, {len(of_back)} behind, {found.whole} whole traces, {found.wrong} wrong, "
-            f"{found.guesses} guesses ({found.wrong_guesses} wrong), {found.alone} alone")
-    if found.wrong or found.whole < share * len(of_back):
-        raise Failed(said)
-    return said
-
-
-def fastcgi(unique):
-    """nginx before PHP, which reads a file of the request's number."""
-    def case(world, requests, connections):
-        folder = world.folder / "number"
-        folder.mkdir(exist_ok=True)
-        for number in range(requests):
-            (folder / str(number)).write_text("x" * 100, encoding="ascii")
-        spans, sent = recorded(world, lambda: nginx(world, "front", php_fpm(world, "back")),
-                               lambda port: load(port, requests, connections, Http(port, unique)))
-        exactly(spans, "front", requests)
-        return chain(spans, numbered(spans.servers("front"), sent, "front"), numbered_by_files(spans, "back"), requests)
-    return case
-
-
-def case_stunnel(world, requests, connections):
-    (world.folder / "back.access").unlink(missing_ok=True)
-    spans, sent = recorded(world, lambda: stunnel(world, "front", lighttpd(world, "back")),
-                           lambda port: load(port, requests, connections, Http(port), with_tls=True))
-    return chain(spans, numbered(spans.servers("front"), sent, "front", has_hello=True),
-                 numbered(spans.servers("back"), served(world, "back"), "back"), requests)
-
-
-def case_unbound(world, requests, connections):
-    """DNS over TCP. With more than one client, each sends the next query before it has the answer to the last."""
-    def start():
-        return unbound(world, "front", named(world, "back"))
-
-    spans, sent = recorded(world, start, lambda port: load(port, requests, connections, Dns()))
-    seen = collections.defaultdict(list)
-    log = world.log("back").rpartition("all zones loaded")[2]
-    for port, number in re.findall(r"#(\d+) \(host(\d+)\.test\)", log):
-        seen[int(port)].append(int(number))
-    return chain(spans, numbered(spans.servers("front"), sent, "front"),
-                 numbered(spans.servers("back"), seen, "back", size=47), requests,
-                 WHOLE if connections == 1 else 0)
 
 
 def case_nbd(world, requests, depth):
@@ -236,15 +166,8 @@ CASES = {
     "memcached": case_memcached,
     "postgres": case_postgres,
     "nginx": case_nginx,
-    "lighttpd": case_lighttpd,
     "nbdkit": case_nbdkit,
     "nbd": case_nbd,
-    "php": fastcgi(True),
-    "php-alike": fastcgi(False),
-    "stunnel": case_stunnel,
-    "unbound": case_unbound,
-    "varnish": varnishes(True),
-    "varnish-alike": varnishes(False),
     **{f"{front.__name__}-{'pooled' if pooled else 'new'}{'' if unique else '-alike'}":
        proxies(front, pooled, pooled, unique)
        for front in (nginx, haproxy) for pooled in (True, False) for unique in (True, False)},
@@ -254,13 +177,8 @@ PACKAGES = {
     "memcached": ("memcached",),
     "postgres": ("postgresql",),
     "nginx": ("nginx",),
-    "lighttpd": ("lighttpd",),
     "haproxy": ("haproxy", "nginx"),
     "nbdkit": (),
-    "php": ("nginx", "php-fpm"),
-    "stunnel": ("stunnel4", "lighttpd"),
-    "unbound": ("unbound", "bind9"),
-    "varnish": ("varnish", "nginx"),
     "nbd": (),
 }
 

@@ -5,8 +5,6 @@ SPDX-License-Identifier: BSD-2-Clause
 import collections
 import selectors
 import socket
-import ssl
-import struct
 import time
 
 SILENT_S = 30  # the longest time for which a server may keep all of its clients waiting
@@ -17,14 +15,10 @@ class Failed(Exception):
 
 
 class Connection:
-    def __init__(self, port, with_tls):
+    def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), SILENT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port = self.socket.getsockname()[1]
-        if with_tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            self.socket = context.wrap_socket(self.socket)
         self.answer = b""
 
     def send(self, request):
@@ -38,7 +32,7 @@ class Connection:
         self.answer += part
 
 
-def load(port, requests, connections, protocol, keep=True, with_tls=False):
+def load(port, requests, connections, protocol, keep=True):
     """Returns the numbers of the requests of each client's port, in the order of sending. Without keep, each request
     has a connection of its own."""
     sent = collections.defaultdict(list)
@@ -54,7 +48,7 @@ def load(port, requests, connections, protocol, keep=True, with_tls=False):
         if number is None:
             return
         if not connection:
-            connection = Connection(port, with_tls)
+            connection = Connection(port)
             waiting.register(connection.socket, selectors.EVENT_READ, connection)
         sent[connection.port].append(number)
         connection.send(protocol.request(number))
@@ -93,24 +87,6 @@ class Http:
             raise Failed(f"the server says {head[:200]!r}")
         length = head.lower().partition(b"content-length:")[2].split()[0]
         return len(body) >= int(length)
-
-
-class Dns:
-    """Over TCP, each with a name of its own."""
-
-    @staticmethod
-    def request(number):
-        query = (struct.pack(">HHHHHH", number % 65536, 0x0100, 1, 0, 0, 0) +
-                 b"\x0bhost%07d\4test\0" % number + struct.pack(">HH", 1, 1))
-        return struct.pack(">H", len(query)) + query
-
-    @staticmethod
-    def is_whole(answer):
-        if len(answer) < 2 or len(answer) < 2 + int.from_bytes(answer[:2], "big"):
-            return False
-        if answer[5] & 15:
-            raise Failed(f"the server says {answer!r}")
-        return True
 
 
 class Memcached:

@@ -316,10 +316,9 @@ def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
     upstream, location = "", f"root {world.folder}; rewrite ^ /file break;"
     if isinstance(behind, pathlib.Path):  # the socket of php-fpm
         world.make("file.php", '<?php header("Content-Length: 100"); echo file_get_contents(__DIR__ . "/number/" . '
-                   'basename($_SERVER["NUMBER"] !== "" ? $_SERVER["NUMBER"] : $_SERVER["REQUEST_URI"]));')
+                   'basename($_SERVER["REQUEST_URI"]));')
         location = (f"fastcgi_pass unix:{behind}; fastcgi_param SCRIPT_FILENAME {world.folder}/file.php; "
-                    "fastcgi_param REQUEST_METHOD $request_method; fastcgi_param NUMBER $http_x_id; "
-                    "fastcgi_param REQUEST_URI $request_uri;")
+                    "fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri;")
     elif behind:
         upstream = f"upstream behind {{ server 127.0.0.1:{behind}; {'keepalive 64;' if pooled else ''} }}"
         location = "proxy_pass http://behind; " + (

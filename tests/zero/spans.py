@@ -49,28 +49,15 @@ def tag(span, name, default=None):
     return span.get("tags", {}).get(name, default)
 
 
-def firsts(spans, size):
-    """Returns the request of a connection with which each span begins."""
-    first = 0
-    for span in spans:
-        yield first
-        first += int(tag(span, "request.bytes")) // size
-
-
-def numbered(spans, numbers, what, has_hello=False, size=0):
+def numbered(spans, numbers, what):
     """Returns the ids of each SERVER span -> the number of its request. numbers: a client's port -> the numbers that it
-    has sent, or that the server has logged, in order. The spans of a port are in the same order. has_hello: other
-    requests come first, such as TLS's. size: the size of a request, if a span may have several: the first one counts."""
+    has sent, or that the server has logged, in order. The spans of a port are in the same order."""
     by_port = collections.defaultdict(list)
     for span in spans:
         by_port[span["remoteEndpoint"]["port"]].append(span)
     found = {}
     for port, sent in numbers.items():
         got = sorted(by_port.pop(port, []), key=lambda span: span["timestamp"])
-        if size:
-            sent = [sent[first] for first in firsts(got, size) if first < len(sent)]
-        if has_hello:
-            got = got[max(0, len(got) - len(sent)):]
         if len(got) != len(sent):
             raise Failed(f"{what}: {len(got)} SERVER spans for the {len(sent)} requests from port {port}")
         found.update(((span["traceId"], span["id"]), number) for span, number in zip(got, sent))
@@ -80,18 +67,6 @@ def numbered(spans, numbers, what, has_hello=False, size=0):
 
 
 Parents = collections.namedtuple("Parents", "whole wrong guesses wrong_guesses alone")
-
-
-def numbered_by_files(spans, service):
-    """As numbered(), for a server that reads the file number/N for request N."""
-    found = {}
-    for span in spans.servers(service):
-        paths = (tag(child, "file.path", "").rpartition("/number/") for child in spans.children(span))
-        names = {name for _, is_one, name in paths if is_one}
-        if len(names) != 1:
-            raise Failed(f"{service}: a request has read the files {names}, not one")
-        found[span["traceId"], span["id"]] = int(names.pop())
-    return found
 
 
 def parents(spans, front, of_front, back, of_back):

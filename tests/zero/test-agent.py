@@ -46,7 +46,7 @@ class Agent:
         return sum(memory["written_bytes"] for memory in self.status()["rings"]["memories"])
 
     def warm_up(self, ask):
-        """A server has its rings a moment after its start: on a busy machine with a later request."""
+        """Repeats requests until the server has its rings: it gets them a moment after its start."""
         before = self.written()
 
         def writes():
@@ -129,7 +129,7 @@ def try_redis(world, agent):
 
 
 def has_sshd_user(world):
-    """Sshd needs a user of that name. If its package is not installed, it is made for this test's processes only."""
+    """Returns whether the user "sshd" exists, as sshd needs it. May make the user, for this test's processes only."""
     try:
         return pwd.getpwnam("sshd") is not None
     except KeyError:

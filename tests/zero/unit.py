@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Starts a program as systemd would by a unit's file, with the unit's user and seccomp filters.
+"""Starts a program with the user and the seccomp filters of a unit file, as systemd would.
 
 usage: unit.py UNIT PROGRAM [ARGUMENT]...
 
-systemd-analyze prints the system calls in systemd's sets.
+The lists of the system calls in systemd's sets (@default ...) come from systemd-analyze.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -25,7 +25,7 @@ KILL, ERROR, ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
 PRIVATE = {"PrivateDevices": "@raw-io", "ProtectKernelModules": "@module", "ProtectClock": "@clock"}
 NEW_PRIVILEGES, SECCOMP, FILTER = 38, 22, 2  # of prctl(2)
-WRITE_EXEC, EXEC = 6, 4
+EXEC = 4  # PROT_EXEC of mprotect(2)
 
 
 def settings(path):
@@ -50,8 +50,8 @@ def calls_of(words):
     return calls
 
 
-def statement(code, value, then=0, otherwise=0):
-    return struct.pack("=HBBI", code, then, otherwise, value)
+def statement(code, value, if_true=0, if_false=0):
+    return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
 def filter_of(numbers, inside, outside):

@@ -243,7 +243,7 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
 
     feed->selection = input->order->selection;
     if (input->order->is_window && !input->halves)
-        selection_tell_of(feed->selection, FEED_NAMED_MAX);
+        selection_limit_traces(feed->selection, FEED_NAMED_MAX);
     error_set(error, "out of memory");
     pipeline->choice = skip_stage_new("only", feed_skip_or_tag, feed);
     pipeline->wall_clock_ns = input->order->offset_ns;
@@ -256,7 +256,7 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
     list_stage = feed->listed ? skip_stage_new("list", feed_skip_listed, feed) : NULL;
     if (!list_stage)
         return false;
-    selection_tell_of(feed->listed, FEED_NAMED_MAX);
+    selection_limit_traces(feed->listed, FEED_NAMED_MAX);
     chain_append(&pipeline->chain, list_stage);
     return true;
 }

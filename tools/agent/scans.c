@@ -37,7 +37,7 @@ struct scans {
     bool is_running;               /* the thread runs */
     struct halves halves;          /* the halves that a look has found */
     bool is_scanned;               /* the result of scan_run() */
-    bool stops_retries;            /* see scans_stop_retries() */
+    bool has_stopped_retries;      /* see scans_stop_retries() */
     int64_t begun_mono_ns;         /* the start of this process */
     int64_t begun_ms;              /* the start of the last scan */
     int64_t next_ms, next_last_ms; /* no scan for a window starts before both times */
@@ -137,7 +137,7 @@ static void scans_try_again(struct scans *scans, const char *problem)
     while ((request = scans->agent->scan_queue.taken) != NULL) {
         scans->agent->scan_queue.taken = request->next;
         request->next = NULL;
-        if (++request->failures < FAILURES_MAX && !scans->stops_retries) {
+        if (++request->failures < FAILURES_MAX && !scans->has_stopped_retries) {
             request->due_ms = clock_ms() + RETRY_MS;
             scans->agent->totals.traces_dropped +=
                 scan_queue_add(&scans->agent->scan_queue, request);
@@ -381,5 +381,5 @@ void scans_end(struct scans *scans)
 
 void scans_stop_retries(struct scans *scans)
 {
-    scans->stops_retries = true;
+    scans->has_stopped_retries = true;
 }

@@ -264,7 +264,7 @@ static struct found_trace *found_add(struct found_traces *found, const struct sp
     return trace;
 }
 
-void selection_tell_of(struct selection *selection, uint64_t traces)
+void selection_limit_traces(struct selection *selection, uint64_t traces)
 {
     selection->found.told_max = traces;
 }

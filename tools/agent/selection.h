@@ -7,7 +7,7 @@
  *     {"untold": 0, "traces": [{"id": "32 hex digits", "begin": NS, "spans": 3,
  *       "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
  *
- * - untold: the number of traces beyond the limit of selection_tell_of().
+ * - untold: the number of traces beyond the limit of selection_limit_traces().
  * - id: the upper half is 0 if no span has it. begin: of the first span, in ns since 1970.
  * - spans: the number of spans that are sent, or were sent before. have: their ids.
  * - want: the ids of parents that are not among them.
@@ -57,7 +57,7 @@ struct text selection_why(const struct selection *selection, uint64_t trace_id_h
 
 /* Limits the number of listed traces, which is SELECTION_FOUND_MAX at first. Called before the
  * first span. */
-void selection_tell_of(struct selection *selection, uint64_t traces);
+void selection_limit_traces(struct selection *selection, uint64_t traces);
 
 /* Notes a span that is sent, or was sent before. */
 void selection_note(struct selection *selection, const struct span *span);

@@ -32,7 +32,7 @@ static const char usage[] =
 #define STALL_MS 1000 /* a step that is later than this shows that the process was stopped */
 #define POST_MS  20   /* at the end: the interval of checks whether the broker has all answers */
 /* At the end, after flush-timeout-ms: the time for a running scan to end. */
-#define LAST_CALL_MS 2000
+#define LAST_SCAN_MS 2000
 #define SAVE_MS      10000
 /* After a change from slow to all, slow traces are collected for this time. */
 #define SWITCH_MS 60000
@@ -44,7 +44,7 @@ struct service {
     int64_t stepped_ms;    /* the time of the last step */
     int64_t planned_ms;    /* the planned time of the next step; 0: no step was made */
     int64_t saved_ms;      /* when settled spans last caused a save of the totals */
-    bool is_stopping, is_last_call, has_failed; /* last call: only running work is finished */
+    bool is_stopping, is_last_scan, has_failed;
 };
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -54,13 +54,13 @@ static void service_on_deadline(void *context)
     struct service *service = context;
     struct agent *agent = &service->parts.agent;
 
-    if (service->is_last_call) {
+    if (service->is_last_scan) {
         loop_stop(agent->loop);
         return;
     }
-    service->is_last_call = true;
+    service->is_last_scan = true;
     scans_stop_retries(service->parts.scans);
-    timer_set(agent->loop, &service->deadline, LAST_CALL_MS);
+    timer_set(agent->loop, &service->deadline, LAST_SCAN_MS);
     agent_step(agent);
 }
 
@@ -84,8 +84,8 @@ static void service_step_to_stop(struct service *service)
 
     if (!parts->agent.scan_queue.list && !scans_is_busy(parts->scans) &&
         wants_open_count(parts->wants) == 0)
-        service->is_last_call = true;
-    if (service->is_last_call && !scans_is_busy(parts->scans) && !is_posting)
+        service->is_last_scan = true;
+    if (service->is_last_scan && !scans_is_busy(parts->scans) && !is_posting)
         loop_stop(parts->agent.loop);
     else if (is_posting) /* other hosts need this host's answers */
         timer_set(parts->agent.loop, &service->parts.agent.step, POST_MS);

@@ -82,12 +82,10 @@ bool file_write(const char *path, const char *text, size_t length, bool syncs, s
 
 void file_sync(const char *path, struct error *error)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    GUARD_FD const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
     if (fd < 0 || fsync(fd) != 0 || !file_store_name(path))
         error_set(error, "cannot write %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        (void)close(fd);
 }
 
 /* Makes a folder and its parents with mode 0700. Returns false with errno set. */

@@ -5,6 +5,7 @@
  */
 #include "notify.h"
 
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 
@@ -45,12 +46,9 @@ static int notify_connect(void)
 /* passed: a descriptor to pass on, or -1. */
 static bool notify_send(const char *text, int passed)
 {
-    const int fd = notify_connect();
-    const bool is_sent = fd >= 0 && unix_socket_send(fd, text, strlen(text), passed, 0) >= 0;
+    GUARD_FD const int fd = notify_connect();
 
-    if (fd >= 0)
-        (void)close(fd);
-    return is_sent;
+    return fd >= 0 && unix_socket_send(fd, text, strlen(text), passed, 0) >= 0;
 }
 
 void notify(const char *format, ...)
@@ -89,12 +87,9 @@ int64_t notify_watchdog_ms(void)
 
 bool notify_has_store(void)
 {
-    const int fd = notify_connect();
+    GUARD_FD const int fd = notify_connect();
 
-    if (fd < 0)
-        return errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
-    (void)close(fd);
-    return true;
+    return fd >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
 }
 
 bool notify_store(int fd, const char *name)

@@ -16,10 +16,10 @@ struct output {
     char *part;          /* the temporary file */
 };
 
-/* Both functions print their error and return false. */
+/* Both functions return false after printing an error. */
 bool output_open(struct output *output, const char *command, const char *path);
 
-/* is_whole false: keeps the older file. */
+/* is_whole false: keeps the older file, and returns false. */
 bool output_close(struct output *output, bool is_whole);
 
 /* For a command without --output: returns status, or 1 after printing that the output is

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "process.h"
 
+#include "babeltrace-plugin/base/file.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +24,7 @@ static FILE *open_file(pid_t pid, const char *name)
 /* Name: store / State: S (sleeping) / Uid: 0 0 0 0 / Seccomp: 0 */
 static bool read_status(struct process *process)
 {
-    FILE *file = open_file(process->pid, "status");
+    GUARD_FILE FILE *file = open_file(process->pid, "status");
     char line[256];
     unsigned user, group, mode;
     int parent;
@@ -43,7 +45,6 @@ static bool read_status(struct process *process)
             (void)snprintf(process->name, sizeof(process->name), "%.*s",
                            (int)strcspn(line + 6, "\n"), line + 6);
     }
-    (void)fclose(file);
     return true;
 }
 
@@ -74,8 +75,8 @@ static void take_path(const char *line, const char *wanted, char path[PROCESS_PA
 /* Finds nothing in a kernel thread, whose maps are empty, and returns true. */
 bool process_find_libraries(struct process *process, const char *library, const char *provider)
 {
-    FILE *file = open_file(process->pid, "maps");
-    char *line = NULL;
+    GUARD_FILE FILE *file = open_file(process->pid, "maps");
+    GUARD_TEXT char *line = NULL;
     size_t size = 0;
 
     if (!file)
@@ -84,28 +85,23 @@ bool process_find_libraries(struct process *process, const char *library, const 
         take_path(line, library, process->library);
         take_path(line, provider, process->provider);
     }
-    free(line);
-    (void)fclose(file);
     return true;
 }
 
 bool process_variable(pid_t pid, const char *name, char *value, size_t size)
 {
-    FILE *file = open_file(pid, "environ");
+    GUARD_FILE FILE *file = open_file(pid, "environ");
     const size_t length = strlen(name);
-    char *entry = NULL;
+    GUARD_TEXT char *entry = NULL;
     size_t room = 0;
-    bool is_there = false;
 
-    while (file && !is_there && getdelim(&entry, &room, '\0', file) > 0) {
-        is_there = strncmp(entry, name, length) == 0 && entry[length] == '=';
-        if (is_there)
-            (void)snprintf(value, size, "%s", entry + length + 1);
+    while (file && getdelim(&entry, &room, '\0', file) > 0) {
+        if (strncmp(entry, name, length) != 0 || entry[length] != '=')
+            continue;
+        (void)snprintf(value, size, "%s", entry + length + 1);
+        return true;
     }
-    free(entry);
-    if (file)
-        (void)fclose(file);
-    return is_there;
+    return false;
 }
 
 #define GROUPS_MAX 256
@@ -113,9 +109,10 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size)
 /* "Groups:\t4 24 27" */
 static int read_groups(pid_t pid, gid_t groups[GROUPS_MAX])
 {
-    FILE *file = open_file(pid, "status");
-    char *line = NULL, *at;
+    GUARD_FILE FILE *file = open_file(pid, "status");
+    GUARD_TEXT char *line = NULL;
     size_t size = 0;
+    char *at;
     int count = 0;
 
     while (file && getline(&line, &size, file) > 0) {
@@ -126,9 +123,6 @@ static int read_groups(pid_t pid, gid_t groups[GROUPS_MAX])
             groups[count++] = (gid_t)strtoul(at, &at, 10);
         break;
     }
-    free(line);
-    if (file)
-        (void)fclose(file);
     return count;
 }
 
@@ -157,46 +151,37 @@ static int open_as(int folder, const char *path, uid_t user, gid_t group, const 
 int process_open(const struct process *process, const char *path)
 {
     const char *const inside = path + strspn(path, "/");
+    GUARD_FD int folder = -1;
     gid_t groups[GROUPS_MAX];
     char root[64];
-    int folder, fd, cause;
 
     (void)snprintf(root, sizeof(root), "/proc/%d/root", (int)process->pid);
     folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return -1;
-    if (geteuid() == 0)
-        fd = open_as(folder, inside, process->user, process->group, groups,
-                     read_groups(process->pid, groups));
-    else
-        fd = openat(folder, inside, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    cause = errno;
-    (void)close(folder);
-    errno = cause;
-    return fd;
+    return geteuid() == 0 ? open_as(folder, inside, process->user, process->group, groups,
+                                    read_groups(process->pid, groups))
+                          : openat(folder, inside, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 bool process_user_reads(const struct passwd *user, const char *path)
 {
+    GUARD_FD int fd = -1;
     gid_t groups[GROUPS_MAX];
-    int count = GROUPS_MAX, fd;
+    int count = GROUPS_MAX;
 
     (void)getgrouplist(user->pw_name, user->pw_gid, groups, &count);
     fd = open_as(AT_FDCWD, path, user->pw_uid, user->pw_gid, groups,
                  count < GROUPS_MAX ? count : GROUPS_MAX);
-    if (fd >= 0)
-        (void)close(fd);
     return fd >= 0;
 }
 
 /* Reads the beginning of the file and closes it. Returns -1 with errno set. */
 static ssize_t read_beginning(int fd, char *text, size_t size)
 {
-    const ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+    GUARD_FD const int closed = fd;
 
-    if (fd >= 0)
-        (void)close(fd);
-    return length;
+    return closed < 0 ? -1 : read(closed, text, size - 1);
 }
 
 bool process_distrusts(const struct process *process, const struct stat *status)
@@ -248,15 +233,13 @@ bool process_has_thread(pid_t pid, const char *suffix)
 
 uint64_t process_start(pid_t pid)
 {
-    FILE *file = open_file(pid, "stat");
+    GUARD_FILE FILE *file = open_file(pid, "stat");
     unsigned long long start = 0;
     char text[512] = "";
     const char *end;
 
-    if (file) {
+    if (file)
         text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-        (void)fclose(file);
-    }
     end = strrchr(text, ')');
     if (end && sscanf(end,
                       ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "

@@ -33,8 +33,7 @@ bt_logging_level say_level(void);
  */
 __attribute__((format(printf, 2, 3))) void say(enum message_id id, const char *format, ...);
 
-/* Prints the account at the end of a run, at every level. `blkin status` does not show the account.
- */
+/* Prints the account at the end of a run, at every level; `blkin status` does not show it. */
 __attribute__((format(printf, 2, 3))) void say_account(enum message_id id, const char *format, ...);
 
 /* Logs a child's line at every level, under the id in the line, or BK1001 if the line has none.

@@ -2,6 +2,7 @@
 #include "totals.h"
 
 #include "babeltrace-plugin/base/date.h"
+#include "babeltrace-plugin/base/file.h"
 #include "say.h"
 
 #include <fcntl.h>
@@ -83,12 +84,9 @@ static size_t json_read_piece(void *piece, size_t size, void *file)
 
 json_t *json_read(const char *path)
 {
-    FILE *file = fopen(path, "re");
-    json_t *json = file ? json_load_callback(json_read_piece, file, 0, NULL) : NULL;
+    GUARD_FILE FILE *file = fopen(path, "re");
 
-    if (file)
-        (void)fclose(file);
-    return json;
+    return file ? json_load_callback(json_read_piece, file, 0, NULL) : NULL;
 }
 
 /* ---- for Prometheus -------------------------------------------------------------------------- */
@@ -170,14 +168,12 @@ bool reader_account_read(const char *path, struct reader_account *account)
 json_t *reader_statistics(const char *path)
 {
     char asked[4096 + sizeof(".asked")];
-    int fd;
+    GUARD_FD int fd = -1;
 
     (void)snprintf(asked, sizeof(asked), "%s.asked", path);
     fd = open(asked, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0) {
+    if (fd >= 0)
         (void)futimens(fd, NULL);
-        (void)close(fd);
-    }
     return json_load_file(path, JSON_ALLOW_NUL, NULL);
 }
 

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #define HOSTS_MAX 4096
-#define TWIN_MS   60000
-#define SHARE_S   10
+#define TWIN_MS   60000 /* how long the status shows another agent of the same name */
+#define SHARE_S   10    /* the seconds whose share of wants a host may save up */
 
 struct cluster_host {
     struct table_link in_table;

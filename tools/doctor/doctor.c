@@ -4,6 +4,8 @@
  */
 #include "check.h"
 
+#include "babeltrace-plugin/base/file.h"
+
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/base/commands.h"
 #include "tools/base/process.h"
@@ -72,13 +74,11 @@ static const struct config_flag flags[] = {{"json", &is_json, NULL},
 static bool is_listening(const char *folder, const char *service)
 {
     struct error ignored;
+    GUARD_FD int fd = -1;
     char path[600];
-    int fd;
 
     (void)snprintf(path, sizeof(path), "%s/%s.sock", folder, service);
     fd = unix_socket_connect(SOCK_STREAM, path, &ignored);
-    if (fd >= 0)
-        (void)close(fd);
     return fd >= 0;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "check.h"
 
+#include "babeltrace-plugin/base/file.h"
+
 #include "tools/base/process.h"
 
 #include <fnmatch.h>
@@ -324,7 +326,7 @@ static char *saved_session(const char *name)
     char folder[] = "/tmp/blkin-doctor.XXXXXX", path[600];
     struct lttng_save_session_attr *attributes = lttng_save_session_attr_create();
     char *text = calloc(1, SAVED_MAX);
-    FILE *file = NULL;
+    GUARD_FILE FILE *file = NULL;
 
     if (attributes && text && mkdtemp(folder)) {
         (void)snprintf(path, sizeof(path), "%s/%s.lttng", folder, name);
@@ -337,8 +339,6 @@ static char *saved_session(const char *name)
         (void)unlink(path);
         (void)rmdir(folder);
     }
-    if (file)
-        (void)fclose(file);
     lttng_save_session_attr_destroy(attributes);
     return text;
 }

@@ -5,6 +5,8 @@
  */
 #include "check.h"
 
+#include "babeltrace-plugin/base/file.h"
+
 #include "tools/base/control.h"
 #include "tools/sampler/sampler.h"
 
@@ -71,7 +73,7 @@ static pid_t check_sampler(const struct doctor *doctor)
 /* Reads the file: a kernel with PSI switched off has the file but refuses reads. */
 static void check_pressure(void)
 {
-    const int fd = open("/proc/pressure/io", O_RDONLY | O_CLOEXEC);
+    GUARD_FD const int fd = open("/proc/pressure/io", O_RDONLY | O_CLOEXEC);
     char byte;
 
     if (fd >= 0 && read(fd, &byte, 1) == 1)
@@ -81,8 +83,6 @@ static void check_pressure(void)
             "the kernel does not measure pressure (PSI): spans cannot show that tasks waited for "
             "CPU, memory or I/O" MEND
             "boot with psi=1 (needs Linux 4.20 or later with CONFIG_PSI)");
-    if (fd >= 0)
-        (void)close(fd);
 }
 
 /* "36 25 0:33 / /proc rw shared:9 - proc proc rw,hidepid=invisible" */
@@ -99,19 +99,17 @@ static bool is_hidden(const char *line)
  * /proc. */
 static bool proc_is_hidden(pid_t pid, bool *is_known)
 {
-    char path[64], *line = NULL;
+    GUARD_FILE FILE *file = NULL;
+    GUARD_TEXT char *line = NULL;
     size_t size = 0;
     bool hides = false;
-    FILE *file;
+    char path[64];
 
     (void)snprintf(path, sizeof(path), "/proc/%ld/mountinfo", (long)pid);
     file = fopen(path, "re");
     *is_known = file != NULL;
     while (file && getline(&line, &size, file) > 0)
         hides = is_hidden(line) || (hides && !strstr(line, " /proc ")); /* the last mount counts */
-    free(line);
-    if (file)
-        (void)fclose(file);
     return hides;
 }
 

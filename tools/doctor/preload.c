@@ -5,6 +5,8 @@
  */
 #include "check.h"
 
+#include "babeltrace-plugin/base/file.h"
+
 #include "libblkin/preload/config.h"
 #include "tools/base/process.h"
 #include "tools/run/run.h"
@@ -14,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PRELOAD_MAPPED "/libblkin-preload.so"
@@ -86,127 +86,40 @@ static void look_at_file(const struct process *process)
             path, name, strerror(errno));
 }
 
-/* ---- the output of BLKIN_DEBUG */
-
-/* Returns the domain of the socket at descriptor 2; -1: unknown. libblkin/base/debug.c writes
- * messages there, or to syslog if the socket is a client's connection. */
-static int domain_of_error(pid_t pid)
-{
-    const int process = (int)syscall(SYS_pidfd_open, pid, 0);
-    const int copy = (int)syscall(SYS_pidfd_getfd, process, STDERR_FILENO, 0);
-    int domain = -1;
-
-    (void)getsockopt(copy, SOL_SOCKET, SO_DOMAIN, &domain, &(socklen_t){sizeof(domain)});
-    if (copy >= 0)
-        (void)close(copy);
-    if (process >= 0)
-        (void)close(process);
-    return domain;
-}
-
-/* Reads where a descriptor leads. Returns the length; -1 with errno set, and an empty text. */
-static ssize_t descriptor_target(pid_t pid, int fd, char target[PROCESS_PATH_MAX])
-{
-    char path[64];
-    ssize_t length;
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-    length = readlink(path, target, PROCESS_PATH_MAX - 1);
-    target[length > 0 ? length : 0] = '\0';
-    return length;
-}
-
-struct program_output {
-    bool is_lost;
-    char text[PROCESS_PATH_MAX];
-};
-
-static void output_set(struct program_output *output, bool is_lost, const char *before,
-                       const char *name)
-{
-    *output = (struct program_output){.is_lost = is_lost};
-    (void)snprintf(output->text, sizeof(output->text), "%s%.400s", before, name);
-}
-
-static void look_at_socket(pid_t pid, const char *target, struct program_output *output)
-{
-    const int domain = domain_of_error(pid);
-    char input[PROCESS_PATH_MAX];
-
-    /* with inetd and socket units, the standard input is the same socket */
-    (void)descriptor_target(pid, STDIN_FILENO, input);
-    if (strcmp(input, target) == 0 || (domain >= 0 && domain != AF_UNIX))
-        output_set(output, false,
-                   "syslog (facility daemon), as its standard error is a connection to a client",
-                   "");
-    else if (domain == AF_UNIX)
-        output_set(output, false,
-                   "the unix socket that is its standard error (for a service: the journal)", "");
-    else
-        output_set(
-            output, false,
-            "a socket that this user cannot look at: the journal (a Unix socket), or syslog (an IP "
-            "socket)",
-            "");
-}
-
-static void look_at_target(pid_t pid, const char *target, struct program_output *output)
-{
-    static const char deleted[] = " (deleted)";
-    const size_t length = strlen(target), end = sizeof(deleted) - 1;
-
-    if (strncmp(target, "socket:[", 8) == 0)
-        look_at_socket(pid, target, output);
-    else if (strncmp(target, "pipe:[", 6) == 0)
-        output_set(output, false, "the pipe that is its standard error", "");
-    else if (strcmp(target, "/dev/null") == 0)
-        output_set(output, true, "nowhere, as its standard error is /dev/null", "");
-    else if (strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0 ||
-             strcmp(target, "/dev/console") == 0)
-        output_set(output, false, "the terminal ", target);
-    else if (length > end && strcmp(target + length - end, deleted) == 0)
-        output_set(output, true, "a file that is deleted: ", target);
-    else
-        output_set(output, false, "the file ", target);
-}
-
-/* Returns false with errno set if /proc/PID/fd is not readable. */
-static bool look_at_error(pid_t pid, struct program_output *output)
-{
-    char target[PROCESS_PATH_MAX];
-    const ssize_t length = descriptor_target(pid, STDERR_FILENO, target);
-
-    if (length < 0 && errno != ENOENT)
-        return false;
-    if (length < 0)
-        output_set(output, true, "nowhere, as its standard error is closed", "");
-    else
-        look_at_target(pid, target, output);
-    return true;
-}
+/* ---- the output of BLKIN_DEBUG: libblkin/base/debug.c writes to the standard error ---- */
 
 static void check_debug(const struct process *process)
 {
-    char value[16];
+    char value[16], path[64], target[PROCESS_PATH_MAX] = "nowhere: it is closed";
     const bool is_set = process_variable(process->pid, "BLKIN_DEBUG", value, sizeof(value));
-    struct program_output output;
+    ssize_t length;
+    bool is_lost;
 
-    if (!look_at_error(process->pid, &output))
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)process->pid, STDERR_FILENO);
+    length = readlink(path, target, sizeof(target) - 1);
+    if (length < 0 && errno != ENOENT) {
         saw(LEVEL_NOTE, "program.debug",
             "cannot see where process %d (%s) writes the lines of BLKIN_DEBUG: %s" MEND
             "sudo blkin doctor --pid=%d",
             PROCESS_NAMED(process), strerror(errno), (int)process->pid);
-    else
-        saw(output.is_lost ? LEVEL_NOTE : LEVEL_OK, "program.debug",
-            "process %d (%s) %s %s" MEND "%s", PROCESS_NAMED(process),
-            is_set ? "writes the lines of BLKIN_DEBUG to"
-                   : "runs without BLKIN_DEBUG; with it, the lines would go to",
-            output.text,
-            output.is_lost ? "start it with its standard error in a file: 2>>FILE, or "
-                             "StandardError= in its unit"
-            : is_set       ? ""
-                     : "to see why something is not traced, start it with BLKIN_DEBUG=1 in its "
-                       "environment");
+        return;
+    }
+    if (length >= 0)
+        target[length] = '\0';
+    is_lost = length < 0 || strcmp(target, "/dev/null") == 0 || strstr(target, " (deleted)");
+    saw(is_lost ? LEVEL_NOTE : LEVEL_OK, "program.debug",
+        "process %d (%s) %s its standard error, %.400s%s" MEND "%s", PROCESS_NAMED(process),
+        is_set ? "writes the lines of BLKIN_DEBUG to"
+               : "runs without BLKIN_DEBUG; with it, the lines would go to",
+        target,
+        strncmp(target, "socket:", strlen("socket:")) == 0
+            ? " (if that is a connection to a client: to syslog, facility daemon)"
+            : "",
+        is_lost  ? "start it with its standard error in a file: 2>>FILE, or StandardError= in its "
+                   "unit"
+        : is_set ? ""
+                 : "to see why something is not traced, start it with BLKIN_DEBUG=1 in its "
+                   "environment");
 }
 
 /* ---- the process of --pid, which should have the library ---- */
@@ -229,14 +142,12 @@ static bool is_secure(const struct process *process)
 {
     char path[64];
     unsigned long value[2] = {AT_NULL, 0};
-    FILE *file;
+    GUARD_FILE FILE *file = NULL;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)process->pid);
     file = fopen(path, "re");
     while (file && fread(value, sizeof(value), 1, file) == 1 && value[0] != AT_SECURE)
         ;
-    if (file)
-        (void)fclose(file);
     return value[0] == AT_SECURE && value[1] != 0;
 }
 

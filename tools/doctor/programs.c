@@ -4,6 +4,8 @@
  */
 #include "check.h"
 
+#include "babeltrace-plugin/base/file.h"
+
 #include "tools/base/process.h"
 
 #include <errno.h>
@@ -189,14 +191,10 @@ static void explain_with_provider(const struct doctor *doctor, const struct proc
 ssize_t program_read_file(const struct process *process, const char *path, char *text, size_t size,
                           struct stat *status)
 {
-    const int fd = process_open(process, path);
+    GUARD_FD const int fd = process_open(process, path);
     const ssize_t length = fd >= 0 && fstat(fd, status) == 0 ? read(fd, text, size - 1) : -1;
-    const int cause = errno;
 
-    if (fd >= 0)
-        (void)close(fd);
     text[length > 0 ? length : 0] = '\0';
-    errno = cause;
     return length;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "check.h"
 
+#include "babeltrace-plugin/base/file.h"
+
 #include "tools/base/process.h"
 #include "tools/reader/graph.h"
 
@@ -59,7 +61,7 @@ static bool is_loopback(const char *address)
 static void count_listeners(const char *path, const unsigned ports[PORTS], unsigned *count,
                             unsigned *exposed)
 {
-    FILE *file = fopen(path, "re");
+    GUARD_FILE FILE *file = fopen(path, "re");
     char line[512], address[33];
     unsigned port, state;
 
@@ -73,8 +75,6 @@ static void count_listeners(const char *path, const unsigned ports[PORTS], unsig
                 *exposed = port;
         }
     }
-    if (file)
-        (void)fclose(file);
 }
 
 static void note_relayd(void *context, struct process *process)
@@ -118,7 +118,7 @@ static bool connects(const struct relay_address *relay, char *why, size_t size)
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     const int code = getaddrinfo(relay->host, relay->port, &hints, &found);
-    int fd = -1;
+    GUARD_FD int fd = -1;
     bool is_there = false;
 
     if (code != 0) {
@@ -129,8 +129,6 @@ static bool connects(const struct relay_address *relay, char *why, size_t size)
     is_there = fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0;
     if (!is_there)
         (void)snprintf(why, size, "%s", strerror(errno));
-    if (fd >= 0)
-        (void)close(fd);
     freeaddrinfo(found);
     return is_there;
 }

@@ -50,9 +50,9 @@ struct landscape {
 /* The number of colours. The last one is for all further services. */
 #define LANDSCAPE_COLOURS 8
 
-/* Makes the graph of the `limit` services with most spans and one for all others; limit 0: all
- * services. The names live as long as the summary and the landscape. Returns false when out of
- * memory; the caller calls landscape_destroy() in any case. */
+/* Makes the graph of the `limit` services with most spans, and merges all others into one more
+ * service. limit 0: all services. The names live as long as the summary and the landscape. Returns
+ * false when out of memory; the caller calls landscape_destroy() in any case. */
 bool landscape_make(struct landscape *landscape, const struct summary *summary, size_t limit);
 void landscape_destroy(struct landscape *landscape);
 
@@ -80,8 +80,7 @@ static inline struct figure graph_rate(const struct landscape *landscape, uint64
     return figure;
 }
 
-/* Returns whether there are errors, at least count / 100 rounded down. The graph shows them in red.
- */
+/* Returns whether the graph shows the errors in red: at least one, and count / 100 rounded down. */
 static inline bool graph_is_bad(uint64_t count, uint64_t errors)
 {
     return errors > 0 && errors >= count / 100;

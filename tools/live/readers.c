@@ -19,10 +19,10 @@
 
 /* A restarted child that reads the same events may die again, for example of a corrupted packet.
  * Each death in a row without progress adds points: few for SIGKILL, which usually comes from
- * outside. Beyond AGAIN_MAX points, the next child skips the events. */
-#define AGAIN_KILLED           1
-#define AGAIN_FAILED           4
-#define AGAIN_MAX              12
+ * outside. Beyond DEATH_POINTS_MAX points, the next child skips the events. */
+#define DEATH_POINTS_KILLED    1
+#define DEATH_POINTS_FAILED    4
+#define DEATH_POINTS_MAX       12
 #define READERS_RESTART_MS     100 /* doubles with each failure */
 #define READERS_RESTART_MAX_MS 5000
 #define READERS_LOOK_MS        1000 /* between checks of the readers' accounts */
@@ -93,7 +93,7 @@ static void readers_set_spool(const struct live_reader *reader, json_t *params)
 static bool readers_reads_old_events(const struct live_reader *reader)
 {
     return (reader->readers->options.is_own_relay || reader->from.time_ns) &&
-           reader->again <= AGAIN_MAX;
+           reader->death_points <= DEATH_POINTS_MAX;
 }
 
 /* Returns NULL when out of memory. */
@@ -168,7 +168,7 @@ static void readers_set_state(struct live_reader *reader, enum reader_state stat
 
 static void readers_start(void *context);
 
-/* Starts a child in `ms`, or later when the relay daemon is there. */
+/* Starts a child in `ms`. While the relay daemon is away, the start waits for it. */
 static void readers_start_in(struct live_reader *reader, int64_t ms)
 {
     readers_set_state(reader, READER_WAITING);
@@ -298,10 +298,11 @@ static void readers_note_progress(struct live_reader *reader, int status, bool w
     const int64_t read_ns = reader->now.counts.input.trace_time_ns;
 
     if (was_ending || read_ns > reader->read_ns)
-        reader->again = 0;
+        reader->death_points = 0;
     else
-        reader->again +=
-            WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? AGAIN_KILLED : AGAIN_FAILED;
+        reader->death_points += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
+                                    ? DEATH_POINTS_KILLED
+                                    : DEATH_POINTS_FAILED;
     if (read_ns > reader->read_ns)
         reader->read_ns = read_ns;
 }
@@ -347,8 +348,7 @@ static void readers_child_ended(void *context, int status)
     }
 }
 
-/* ---- the sessions that the configuration follows ----------------------------------------------
- */
+/* ---- the followed sessions ------------------------------------------------------------------- */
 
 #define RETIRE_MS 3000 /* the delay between a stall and the end of the session's reader */
 
@@ -440,6 +440,7 @@ static bool readers_is_followed(const struct readers *readers, const struct list
 static void readers_note_attached(struct live_reader *reader, const struct listed_session *session)
 {
     reader->is_listed = true;
+    reader->has_streams = session->streams > 0;
     if (reader->state == READER_ENDED && !reader->is_retired) /* the session is back */
         readers_start_in(reader, 0);
     reader->is_attached = session->viewers > 0 && reader->state == READER_RUNNING;

@@ -49,9 +49,10 @@ struct live_reader {
     char file_name[48]; /* the prefix of its files in the runtime folder */
     bool is_used, is_own, is_attached;
     bool is_listed, was_listed; /* in the last listing, and in the one before */
+    bool has_streams;           /* the last listing has streams of the session */
     bool is_retired;            /* the session stalled: no restart */
     bool is_renewed;            /* restarts with new parameters */
-    unsigned again;             /* points for deaths in a row without progress: see AGAIN_MAX */
+    unsigned death_points;      /* for deaths in a row without progress: see DEATH_POINTS_MAX */
     int64_t read_ns;            /* the latest trace time of all children */
     int64_t began_ns;           /* the start of a child that skips older events; 0: none skips */
     struct trace_position from; /* the next child's start; 0: the session's begin */
@@ -61,7 +62,7 @@ struct live_reader {
     struct output_lines lines;
     struct timer timer; /* to start or kill the child */
     unsigned starts, failures;
-    int64_t since_ns;
+    int64_t since_ns;          /* the last change of state */
     int64_t unread_since_ns;   /* 0: a child reads */
     struct reader_account now; /* the child's last account */
     struct counts before;      /* of earlier children */
@@ -90,8 +91,8 @@ void readers_begin(struct readers *readers, struct loop *loop,
                    const struct readers_options *options,
                    const struct readers_callbacks *callbacks);
 
-/* Takes new options. If more than `follow` has changed, restarts the readers one after the other.
- */
+/* Takes new options. If params, retry_us or level have changed, restarts the readers one after the
+ * other. */
 void readers_reload(struct readers *readers, const struct readers_options *options);
 
 /* Adds the reader of the service's own session, before the session exists. */
@@ -105,7 +106,7 @@ void readers_listed(struct readers *readers, const struct listing *listing);
 void readers_retire(struct readers *readers, const char *session);
 
 /* Returns whether the readers of the service's own session have read up to trace_ns of the
- * session's clock. A reader without events counts as done shortly after wall_ns. */
+ * session's clock. A reader of a session without streams counts as done shortly after wall_ns. */
 bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns);
 
 /* Sends SIGINT to all readers, and later SIGKILL to readers that still run. Then calls all_ended().
@@ -121,7 +122,6 @@ json_t *readers_statistics(struct readers *readers); /* an array, for `blkin sta
 /* ---- shared by readers.c and readers_account.c ---- */
 
 #define READERS_PATH_SIZE 192
-#define READERS_STATS_MS  500 /* the period of a reader's statistics file */
 
 /* Returns the next reader in use. reader NULL: the first; returns NULL: no more. */
 static inline struct live_reader *readers_next(struct readers *readers, struct live_reader *reader)

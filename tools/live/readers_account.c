@@ -6,6 +6,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"
+#include "tools/reader/graph.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -150,8 +151,10 @@ bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_n
         if (reader->state != READER_RUNNING)
             continue;
         readers_read_account(reader);
+        /* a child that is not attached yet has no streams, too */
         if (input->trace_time_ns < trace_ns &&
-            (input->streams_open || reader->now.events_ns < wall_ns + READERS_STATS_MS * 2000000))
+            (input->streams_open || (reader->has_streams && !input->trace_time_ns) ||
+             reader->now.events_ns < wall_ns + READER_STATS_MS * 2000000))
             return false;
     }
     return true;

@@ -2,6 +2,7 @@
 #include "relay.h"
 
 #include "babeltrace-plugin/base/backoff.h"
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/folders.h"
 #include "tools/base/say.h"
@@ -244,15 +245,12 @@ static int try_port(const struct relay_options *options, int port)
 {
     const struct sockaddr_in address = relay_address(options, port);
     const int one = 1;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int cause = 0;
+    GUARD_FD const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
         bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 1) != 0)
-        cause = errno;
-    if (fd >= 0)
-        close(fd);
-    return cause;
+        return errno;
+    return 0;
 }
 
 static bool check_ports(const struct relay_options *options, struct error *error)
@@ -306,14 +304,10 @@ static bool is_listening(const struct relay_options *options, int port)
 {
     const struct timeval limit = {0, 20000};
     const struct sockaddr_in address = relay_address(options, port);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool is_there = fd >= 0 &&
-                          setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
-                          connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+    GUARD_FD const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd >= 0)
-        close(fd);
-    return is_there;
+    return fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
+           connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
 }
 
 static void relay_set_state(struct relay *relay, enum relay_state state)

@@ -182,12 +182,10 @@ static void tracing_make(struct tracing *tracing)
     if (tracing->is_busy || tracing->ended || !tracing->relay_is_up)
         return;
     if (tracing->makings == 0) {
-        const int fd = open(tracing->note, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        GUARD_FD const int fd = open(tracing->note, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         const ssize_t length = fd >= 0 ? read(fd, making.leftover, 255) : 0;
 
         making.leftover[length > 0 ? length : 0] = '\0';
-        if (fd >= 0)
-            close(fd);
         if (strcmp(making.leftover, tracing->spec.name) == 0) {
             tracing->was_created = true;
             making.leftover[0] = '\0';

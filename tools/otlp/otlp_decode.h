@@ -1,5 +1,5 @@
 /*
- * Reads OTLP traces: an ExportTraceServiceRequest, or a file or topic of requests, from any sender.
+ * Reads OTLP traces: an ExportTraceServiceRequest from any sender.
  *
  * otlp_decode() reads only the fields that stores and statistics need, and points to the bytes of
  * the span. otlp_decode_span() reads all fields: only an encoder for another format needs them.
@@ -12,15 +12,15 @@
 #include "babeltrace-plugin/spans/span.h"
 #include "otlp_value.h"
 
-/* The resource and the scope of spans. Texts point into the request. A message is without the tag
- * and the length before it; a missing message is empty. */
+/* The resource and the scope of spans. Texts point into the request or a store. A message is
+ * without the tag and the length before it; a missing message is empty. */
 struct otlp_origin {
     struct text resource;             /* message Resource */
     struct text scope;                /* message InstrumentationScope */
     struct text service;              /* the resource's service.name */
     struct text schema, scope_schema; /* URLs of the resource and of the scope */
-    uint64_t number;       /* from 1; grows when a resource differs from the one before it */
-    uint64_t scope_number; /* grows with each scope, so equal scopes may have different numbers */
+    uint64_t number;       /* of the resource; 0: unknown. otlp_decode() counts changes from 1 on */
+    uint64_t scope_number; /* of the scope; equal scopes may have different numbers */
 };
 
 struct otlp_span {
@@ -90,8 +90,8 @@ bool otlp_is_sound(const struct otlp_origin *origin, struct text span);
  * scope is mapped as OpenTelemetry's specification maps it to Zipkin (trace/sdk_exporters/zipkin.md
  * and common/mapping-to-non-otlp.md). Attributes of span, scope and resource, the status and
  * dropped counts become tags. Events become annotations. The remote endpoint is the first present
- * attribute of the specification's list. If the span is sound, its bytes follow as the entry
- * SPAN_MESSAGE, for back ends of OTLP.
+ * attribute of the specification's list. If the span is sound and the log has room, the span's
+ * bytes follow as the entry SPAN_MESSAGE, for back ends of OTLP.
  */
 bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *span,
                       struct endpoint_table *endpoints, struct span *whole);

@@ -3,8 +3,9 @@
  * socket. Holds the newest spans in memory, and gives an alarm for each slow or failed span. Gives
  * the spans of wanted traces unchanged, with their resources and scopes.
  *
- * Each sender (otlp_peers.h) has a share of connections, of memory and of alarms. A sender that
- * exceeds its share is refused; the other senders are not affected.
+ * Each sender (otlp_peers.h) has a share of connections, memory and alarms. If it needs more, its
+ * requests are refused, its oldest spans overwritten, or its alarms suppressed: not those of
+ * others.
  *
  *     requests = taken + refused, by cause + cut off + in progress
  *     spans in = held + overwritten + refused + passed on

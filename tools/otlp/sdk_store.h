@@ -50,8 +50,8 @@ struct sdk_memory {
 /* A wanted trace, and the position up to which its spans were given. */
 struct sdk_wanted {
     uint64_t trace_id_high, trace_id;
-    uint64_t after;   /* 0 at first; the number of the last span that was given */
-    uint64_t spans;   /* out: the number of spans that the last call gave */
+    uint64_t after;   /* 0 at first; then the number of the newest span given or counted */
+    uint64_t spans;   /* out: the number of spans that the last call gave or counted */
     int64_t ended_ns; /* as in struct sdk_held, of freed stores and of those with the trace */
 };
 

@@ -272,8 +272,6 @@ enum graph_status graph_run(const struct graph_spec *spec)
 
 /* ---- common parts of children that run the sink ---------------------------------------------- */
 
-#define STATS_PERIOD_MS 500
-
 /* ---- orders ---------------------------------------------------------------------------------- */
 
 json_t *reader_params(const struct config *config)
@@ -287,7 +285,7 @@ json_t *reader_params(const struct config *config)
     /* by default, a reader also starts while the collector is down */
     if (!json_object_get(params, "require-collector"))
         (void)json_object_set_new(params, "require-collector", json_false());
-    (void)json_object_set_new(params, "stats-period-ms", json_integer(STATS_PERIOD_MS));
+    (void)json_object_set_new(params, "stats-period-ms", json_integer(READER_STATS_MS));
     return params;
 }
 

@@ -46,6 +46,8 @@ const bt_plugin *graph_blkin(void);
 
 /* ---- common parts of the services' children that run the sink -------------------------------- */
 
+#define READER_STATS_MS 500 /* the period in which a child's sink writes its account */
+
 /* Returns the parameters for a child's sink: the configured ones, except the parameters that the
  * service handles itself. NULL: out of memory. */
 json_t *reader_params(const struct config *config);

@@ -7,6 +7,7 @@
 #include "fdserver.h"
 
 #include "babeltrace-plugin/base/array.h"
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 
@@ -211,14 +212,11 @@ void fdserver_open(int *fdserver, struct loop *loop, const char *path, int answe
 int64_t fdserver_pid(const char *path)
 {
     struct error ignored;
-    const int fdserver = unix_socket_connect(SOCK_SEQPACKET, path, &ignored);
+    GUARD_FD const int fdserver = unix_socket_connect(SOCK_SEQPACKET, path, &ignored);
     struct ucred listener = {.pid = 0};
     socklen_t length = sizeof(listener);
 
-    if (fdserver < 0)
-        return 0;
     (void)getsockopt(fdserver, SOL_SOCKET, SO_PEERCRED, &listener, &length);
-    (void)close(fdserver);
     return listener.pid;
 }
 

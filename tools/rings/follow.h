@@ -28,8 +28,8 @@ struct follow_counts {
 
 struct follow;
 
-/* from_ns: CLOCK_MONOTONIC. An event of a span that is older than from_ns - grace_ns gets that time
- * and an age. offset_ns: see ring_clock. Returns NULL when out of memory. */
+/* from_ns: CLOCK_MONOTONIC. A span's event before from_ns - grace_ns, or before the result of the
+ * last look, gets that time and an age. offset_ns: see ring_clock. NULL: out of memory. */
 struct follow *follow_new(const struct follow_calls *calls, int64_t from_ns, int64_t grace_ns,
                           int64_t offset_ns);
 void follow_free(struct follow *follow);

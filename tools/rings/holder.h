@@ -53,7 +53,7 @@ struct holder_counts {
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error);
 
-/* Applies new sizes and limits, except the socket's path. A memory of another size is left when its
+/* Takes new options; only the socket keeps its path. A memory of another size is left when its
  * successor exists. */
 void holder_reload(struct holder *holder, const struct holder_options *options);
 

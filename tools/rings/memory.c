@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "memory.h"
 
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 
@@ -216,15 +217,10 @@ int memory_share(const struct memory *memory)
 bool memory_send(const struct memory *memory, int socket)
 {
     struct ring_hello hello = {.mark = RING_MARK, .bytes = memory->bytes};
-    const int shared = memory_share(memory);
-    bool is_sent;
+    GUARD_FD const int shared = memory_share(memory);
 
-    if (shared < 0)
-        return false;
-    is_sent = unix_socket_send(socket, &hello, sizeof(hello), shared, MSG_DONTWAIT) ==
-              (ssize_t)sizeof(hello);
-    (void)close(shared);
-    return is_sent;
+    return shared >= 0 && unix_socket_send(socket, &hello, sizeof(hello), shared, MSG_DONTWAIT) ==
+                              (ssize_t)sizeof(hello);
 }
 
 /* The kernel grants a write lease only while nobody else has the file open. */

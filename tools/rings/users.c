@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "users.h"
 
+#include "babeltrace-plugin/base/file.h"
+
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdbool.h>
@@ -12,29 +14,22 @@
 /* Returns true if the map covers all numbers. An unreadable map covers none. */
 static bool users_are_all_known(const char *uid_map)
 {
-    FILE *file = fopen(uid_map, "re");
+    GUARD_FILE FILE *file = fopen(uid_map, "re");
     uint64_t known = 0, count;
 
     while (file && fscanf(file, "%*u %*u %" SCNu64, &count) == 1)
         known += count;
-    if (file)
-        (void)fclose(file);
     return known >= UINT32_MAX;
 }
 
 uint32_t users_unknown_in_files(const char *uid_map, const char *overflow_uid)
 {
-    FILE *file;
+    GUARD_FILE FILE *file = fopen(overflow_uid, "re");
     uint32_t user;
 
     if (users_are_all_known(uid_map))
         return USERS_ALL_KNOWN;
-    file = fopen(overflow_uid, "re");
-    if (!file || fscanf(file, "%" SCNu32, &user) != 1)
-        user = USERS_USUAL_OVERFLOW;
-    if (file)
-        (void)fclose(file);
-    return user;
+    return file && fscanf(file, "%" SCNu32, &user) == 1 ? user : USERS_USUAL_OVERFLOW;
 }
 
 uint32_t users_unknown(void)
@@ -49,21 +44,19 @@ uint32_t users_unknown(void)
 /* Finds the user in the file only, because other name services may block this process. */
 static bool users_find(const char *passwd, const char *name, uint32_t *user)
 {
-    FILE *file = fopen(passwd, "re");
+    GUARD_FILE FILE *file = fopen(passwd, "re");
     const struct passwd *entry = NULL;
 
     while (file && (entry = fgetpwent(file)) && strcmp(entry->pw_name, name) != 0)
         continue;
     if (entry)
         *user = entry->pw_uid;
-    if (file)
-        (void)fclose(file);
     return entry != NULL;
 }
 
 uint32_t users_owner_in_files(const char *subuid, const char *passwd, uint32_t user)
 {
-    FILE *file = fopen(subuid, "re");
+    GUARD_FILE FILE *file = fopen(subuid, "re");
     char line[USERS_NAME_MAX + 64], name[USERS_NAME_MAX + 1];
     uint32_t owner = user;
     uint64_t first, count;
@@ -77,8 +70,6 @@ uint32_t users_owner_in_files(const char *subuid, const char *passwd, uint32_t u
             (void)sscanf(name, "%" SCNu32, &owner);
         break;
     }
-    if (file)
-        (void)fclose(file);
     return owner;
 }
 

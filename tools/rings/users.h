@@ -22,8 +22,8 @@ uint32_t users_unknown_in_files(const char *uid_map, const char *overflow_uid);
 
 /*
  * Returns the owner of a subordinate number by subuid(5), as rootless containers use them, or the
- * number itself. If neither /etc/passwd has the owner's name nor the name is a number, returns the
- * first number of the range.
+ * number itself. If /etc/passwd does not have the owner's name, and the name is no number, returns
+ * the first number of the range.
  */
 uint32_t users_owner(uint32_t user);
 

@@ -364,11 +364,14 @@ static void unit_read_families(struct unit *unit, char *value)
 static bool unit_has_library(const struct unit *unit, char *value)
 {
     const char *word;
+    size_t length;
     bool has = false;
 
     while ((word = strsep(&value, BLANKS))) {
         word += strspn(word, "-+");
-        has |= *word && strncmp(unit->library, word, strlen(word)) == 0;
+        length = strlen(word);
+        has |= length && strncmp(unit->library, word, length) == 0 &&
+               (word[length - 1] == '/' || strchr("/", unit->library[length]));
     }
     return has;
 }
@@ -460,8 +463,8 @@ static void unit_print_calls(const struct unit *unit)
         puts("# SystemCallFilter= allows the system calls of libblkin-preload.so");
         return;
     }
-    puts("# SystemCallFilter= would end the program: libblkin-preload.so makes system calls that "
-         "it\n# does not allow. To allow them, remove the # of the next line");
+    puts("# SystemCallFilter= would end the program: libblkin-preload.so makes system calls that\n"
+         "# the filter does not allow. To allow them, remove the # of the next line");
     fputs("#SystemCallFilter=", stdout);
     for (size_t i = 0; i < UNIT_CALLS; i++) {
         if (unit->forbids[i])

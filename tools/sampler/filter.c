@@ -7,6 +7,7 @@
 
 #include <fnmatch.h>
 #include <math.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,64 +278,77 @@ struct host_filter_counts host_filter_counts(const struct host_filter *filter)
 
 /* ---- the rules of host-filters --------------------------------------------------------------- */
 
-#define RULE_WORD_MAX 64
+#define RULE_BLANKS "[[:blank:]]+"
+#define RULE_WORD   "([^[:blank:]]+)"
+#define RULE_REFUSE(reading, format, ...)                                      \
+    error_set((reading)->error, "parameter \"host-filters\": \"%s\": " format, \
+              (reading)->rule->text, __VA_ARGS__)
 
-/* The state of the parser. */
+/* As in regex(7). The groups of the form are the parts of a rule. */
+static const char rule_form[] =
+    "^([^.([:blank:]<>]+)(\\.([^([:blank:]<>]+))?(\\(([^)]+)\\))?"
+    "[[:blank:]]*([<>]|" RULE_BLANKS "(every|changed)" RULE_BLANKS ")[[:blank:]]*" RULE_WORD
+    "(" RULE_BLANKS "for" RULE_BLANKS RULE_WORD ")?(" RULE_BLANKS "keep" RULE_BLANKS RULE_WORD
+    ")?$";
+
+enum rule_part {
+    RULE_GROUP = 1,
+    RULE_VIEW = 3,
+    RULE_INSTANCES = 5,
+    RULE_VERB = 6,
+    RULE_AMOUNT = 8,
+    RULE_FOR = 10,
+    RULE_KEEP = 12,
+    RULE_PARTS
+};
+
 struct rule_reading {
     struct host_rule *rule;
-    const char *at;
-    char word[RULE_WORD_MAX]; /* the last one; "": none */
+    char parts[RULE_PARTS][HOST_RULE_BYTES]; /* "": not in the rule */
     struct error *error;
 };
 
-static const char *const verbs[] = {
-    [HOST_EVERY] = "every", [HOST_CHANGED] = "changed", [HOST_ABOVE] = ">", [HOST_BELOW] = "<"};
-
-__attribute__((format(printf, 2, 3))) static bool rule_refuse(struct rule_reading *reading,
-                                                              const char *format, ...)
+static bool refuse_form(struct rule_reading *reading)
 {
-    char why[700];
-    va_list values;
-
-    va_start(values, format);
-    (void)vsnprintf(why, sizeof(why), format, values);
-    va_end(values);
-    return error_set(reading->error, "parameter \"host-filters\": \"%s\": %s", reading->rule->text,
-                     why);
+    return RULE_REFUSE(
+        reading, "expected %s",
+        "GROUP every TIME, GROUP.VIEW changed NUMBER, or GROUP.VIEW > NUMBER (or <), "
+        "then perhaps \"for 1s\" and \"keep 10s\"; (NAME,...) may follow the view");
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
-
-/* Reads a word up to a blank or one of `ends`. Cuts a long word. */
-static const char *next_word(struct rule_reading *reading, const char *ends)
+static bool split_rule(struct rule_reading *reading)
 {
-    size_t length = 0;
+    const char *text = reading->rule->text;
+    regmatch_t found[RULE_PARTS];
+    regex_t form;
+    bool fits;
 
-    reading->at += strspn(reading->at, " \t");
-    while (reading->at[length] && !strchr(" \t", reading->at[length]) &&
-           !strchr(ends, reading->at[length]))
-        length++;
-    (void)snprintf(reading->word, RULE_WORD_MAX, "%.*s",
-                   (int)(length < RULE_WORD_MAX ? length : RULE_WORD_MAX), reading->at);
-    reading->at += length;
-    return reading->word;
+    if (regcomp(&form, rule_form, REG_EXTENDED) != 0)
+        return error_set(reading->error, "out of memory");
+    fits = regexec(&form, text, RULE_PARTS, found, 0) == 0;
+    regfree(&form);
+    for (size_t i = 0; fits && i < RULE_PARTS; i++)
+        if (found[i].rm_so >= 0)
+            (void)snprintf(reading->parts[i], HOST_RULE_BYTES, "%.*s",
+                           (int)(found[i].rm_eo - found[i].rm_so), text + found[i].rm_so);
+    return fits || refuse_form(reading);
 }
 
-static bool next_duration(struct rule_reading *reading, const char *after, int64_t *ms)
+/* Reads a duration, which may be missing. */
+static bool read_duration(struct rule_reading *reading, const char *after, const char *text,
+                          int64_t *ms)
 {
-    *ms = duration_read_ms(next_word(reading, ""));
-    return *ms > 0 ||
-           rule_refuse(reading, "%s: expected a duration such as 500ms, 10s or 2m, got \"%s\"",
-                       after, reading->word);
+    *ms = *text ? duration_read_ms(text) : 0;
+    return !*text || *ms > 0 ||
+           RULE_REFUSE(reading, "%s: expected a duration such as 500ms, 10s or 2m, got \"%s\"",
+                       after, text);
 }
-
-/* ---- groups, views and instances ------------------------------------------------------------- */
 
 static void list_views(const char *group, char *list, size_t size)
 {
     size_t count;
     const struct host_view *views = host_views(&count);
-    char item[RULE_WORD_MAX];
+    char item[HOST_RULE_BYTES + 32];
 
     *list = '\0';
     for (size_t i = 0; i < count; i++) {
@@ -344,78 +358,38 @@ static void list_views(const char *group, char *list, size_t size)
     }
 }
 
-static bool read_view(struct rule_reading *reading, const char *group, const char *name)
-{
-    struct host_rule *rule = reading->rule;
-    char list[400];
-
-    rule->view = host_view_find(group, name);
-    if (!rule->view) {
-        list_views(group, list, sizeof(list));
-        return rule_refuse(reading, "%s has no view \"%s\": expected one of %s", group, name, list);
-    }
-    return true;
-}
-
-static bool read_instances(struct rule_reading *reading)
-{
-    struct host_rule *rule = reading->rule;
-    const char *end;
-
-    if (*reading->at != '(')
-        return true;
-    end = strchr(reading->at, ')');
-    if (!end || end == reading->at + 1 || (size_t)(end - reading->at) > sizeof(rule->instances))
-        return rule_refuse(reading,
-                           "expected names of instances in the parentheses, such as (vd*)");
-    (void)snprintf(rule->instances, sizeof(rule->instances), "%.*s", (int)(end - reading->at - 1),
-                   reading->at + 1);
-    reading->at = end + 1;
-    if (!host_definition(rule->kind)->has_instances)
-        return rule_refuse(reading, "%s has no instances", host_definition(rule->kind)->name);
-    return true;
-}
-
 /* Reads GROUP[.VIEW][(INSTANCES)]. A group's key in the configuration has - for _. */
 static bool read_subject(struct rule_reading *reading)
 {
-    char list[400], *const word = reading->word, *name;
+    struct host_rule *rule = reading->rule;
+    char list[400] = "", *const group = reading->parts[RULE_GROUP];
+    const char *const view = reading->parts[RULE_VIEW];
 
-    (void)next_word(reading, "(<>");
-    name = strchr(word, '.');
-    if (name)
-        *name++ = '\0';
-    for (char *c = word; *c; c++)
+    for (char *c = group; *c; c++)
         *c = *c == '-' ? '_' : *c;
-    reading->rule->kind = host_kind_find(word);
-    if (reading->rule->kind == HOST_KINDS) {
-        *list = '\0';
+    rule->kind = host_kind_find(group);
+    if (rule->kind == HOST_KINDS) {
         for (int kind = 0; kind < HOST_KINDS; kind++)
             string_list_add(list, sizeof(list), host_definition(kind)->name);
-        return rule_refuse(reading, "there is no group \"%s\": expected one of %s", word, list);
+        return RULE_REFUSE(reading, "there is no group \"%s\": expected one of %s", group, list);
     }
-    return (!name || read_view(reading, word, name)) && read_instances(reading);
+    rule->view = host_view_find(group, view);
+    list_views(group, list, sizeof(list));
+    if (!rule->view && (*view || rule->verb != HOST_EVERY))
+        return RULE_REFUSE(reading, "%s has no view \"%s\": expected one of %s", group, view, list);
+    (void)snprintf(rule->instances, sizeof(rule->instances), "%s", reading->parts[RULE_INSTANCES]);
+    if (*rule->instances && !host_definition(rule->kind)->has_instances)
+        return RULE_REFUSE(reading, "%s has no instances", group);
+    if (rule->verb == HOST_EVERY && rule->view)
+        return RULE_REFUSE(
+            reading, "every: a group is recorded as a whole: expected \"%s every 1s\"", group);
+    return true;
 }
 
 /* ---- amounts --------------------------------------------------------------------------------- */
 
-/* Reads digits, with or without a fraction, in every locale. */
-static bool read_number(const char **text, double *number)
-{
-    const size_t digits = strspn(*text, "0123456789");
-    const char *end = *text + digits;
-    char copy[RULE_WORD_MAX];
-
-    if (*end == '.' && end[1] >= '0' && end[1] <= '9')
-        end += 1 + strspn(end + 1, "0123456789");
-    (void)snprintf(copy, sizeof(copy), "%.*s", (int)(end - *text), *text);
-    *number = real_read(copy, NULL);
-    *text = end;
-    return digits > 0 && digits <= 18;
-}
-
 /* Reads K, M, G or T: powers of 1024 for bytes, of 1000 for other units. */
-static void read_multiple(const char **text, const char *unit, double *number)
+static void read_multiple(char **text, const char *unit, double *number)
 {
     static const char multiples[] = "KMGT";
     const char *multiple = **text ? strchr(multiples, **text) : NULL;
@@ -428,24 +402,24 @@ static void read_multiple(const char **text, const char *unit, double *number)
 }
 
 /* Returns the short form of a unit: "B/s" of "By/s", "/s" of "{operation}/s". */
-static void spell_unit(const char *unit, char spelled[RULE_WORD_MAX])
+static void spell_unit(const char *unit, char *spelled, size_t size)
 {
-    if (*unit == '{')
-        (void)snprintf(spelled, RULE_WORD_MAX, "%s", strchr(unit, '}') + 1);
-    else if (strncmp(unit, "By", 2) == 0)
-        (void)snprintf(spelled, RULE_WORD_MAX, "B%s", unit + 2);
-    else
-        (void)snprintf(spelled, RULE_WORD_MAX, "%s", unit);
+    const char *const rest = *unit == '{'                  ? strchr(unit, '}') + 1
+                             : strncmp(unit, "By", 2) == 0 ? unit + 2
+                                                           : unit;
+
+    (void)snprintf(spelled, size, "%s%s", strncmp(unit, "By", 2) == 0 ? "B" : "", rest);
 }
 
-static bool read_amount(struct rule_reading *reading, const char *after)
+static bool read_amount(struct rule_reading *reading)
 {
     struct host_rule *rule = reading->rule;
-    const char *at = next_word(reading, ""), *by, *unit = rule->view->unit;
-    char spelled[RULE_WORD_MAX];
+    const char *const text = reading->parts[RULE_AMOUNT], *const unit = rule->view->unit, *by;
+    char spelled[32], *at;
 
-    spell_unit(unit, spelled);
-    if (read_number(&at, &rule->amount)) {
+    spell_unit(unit, spelled, sizeof(spelled));
+    if (*text >= '0' && *text <= '9') {
+        rule->amount = real_read(text, &at);
         rule->is_relative = rule->verb == HOST_CHANGED && strcmp(at, "%") == 0;
         if (rule->is_relative)
             return true;
@@ -454,74 +428,34 @@ static bool read_amount(struct rule_reading *reading, const char *after)
         if (*at == '\0' || strcmp(at, spelled) == 0 || (by && strcmp(at, by) == 0))
             return true;
     }
-    return rule_refuse(reading, "%s: expected a number%s%s%s, got \"%s\"", after,
+    return RULE_REFUSE(reading, "expected a number%s%s%s, got \"%s\"",
                        *spelled ? ", without a unit or with " : "", spelled,
-                       rule->verb == HOST_CHANGED && *unit != '%' ? ", or with %" : "",
-                       reading->word);
+                       rule->verb == HOST_CHANGED && *unit != '%' ? ", or with %" : "", text);
 }
 
 /* ---- the rule -------------------------------------------------------------------------------- */
 
-static bool read_verb(struct rule_reading *reading)
-{
-    reading->at += strspn(reading->at, " \t");
-    if (*reading->at == '<' || *reading->at == '>')
-        (void)snprintf(reading->word, RULE_WORD_MAX, "%c", *reading->at++);
-    else
-        (void)next_word(reading, "<>");
-    for (int verb = HOST_EVERY; verb <= HOST_BELOW; verb++) {
-        reading->rule->verb = (enum host_verb)verb;
-        if (strcmp(reading->word, verbs[verb]) == 0)
-            return true;
-    }
-    return rule_refuse(reading, "expected \"every\", \"changed\", \">\" or \"<\", got \"%s\"",
-                       reading->word);
-}
-
-/* Reads an optional "for DURATION" or "keep DURATION", and the next word. */
-static bool read_optional(struct rule_reading *reading, const char *name, int64_t *ms)
-{
-    if (strcmp(reading->word, name) != 0)
-        return true;
-    if (!next_duration(reading, name, ms))
-        return false;
-    (void)next_word(reading, "");
-    return true;
-}
-
 static bool read_rule(struct rule_reading *reading)
 {
+    static const char verbs[] = {
+        [HOST_EVERY] = 'v', [HOST_CHANGED] = 'c', [HOST_ABOVE] = '>', [HOST_BELOW] = '<'};
     struct host_rule *rule = reading->rule;
-    int64_t every_ms = 0, for_ms = 0;
-    bool is_threshold;
-    char list[400];
+    int64_t every_ms = 0, for_ms;
 
-    if (!read_subject(reading) || !read_verb(reading))
+    if (!split_rule(reading))
         return false;
-    is_threshold = rule->verb == HOST_ABOVE || rule->verb == HOST_BELOW;
-    if (rule->verb == HOST_EVERY && rule->view)
-        return rule_refuse(reading,
-                           "every: a group is recorded as a whole: expected \"%s every 1s\"",
-                           host_definition(rule->kind)->name);
-    if (rule->verb != HOST_EVERY && !rule->view) {
-        list_views(host_definition(rule->kind)->name, list, sizeof(list));
-        return rule_refuse(reading, "%s: expected a view before it: one of %s", verbs[rule->verb],
-                           list);
-    }
-    if (rule->verb == HOST_EVERY ? !next_duration(reading, "every", &every_ms)
-                                 : !read_amount(reading, verbs[rule->verb]))
-        return false;
-    (void)next_word(reading, "");
-    if (is_threshold && (!read_optional(reading, "for", &for_ms) ||
-                         !read_optional(reading, "keep", &rule->keep_ms)))
+    while (!strchr(reading->parts[RULE_VERB], verbs[rule->verb]))
+        rule->verb++;
+    if (!read_subject(reading) ||
+        !(rule->verb == HOST_EVERY
+              ? read_duration(reading, "every", reading->parts[RULE_AMOUNT], &every_ms)
+              : read_amount(reading)) ||
+        !read_duration(reading, "for", reading->parts[RULE_FOR], &for_ms) ||
+        !read_duration(reading, "keep", reading->parts[RULE_KEEP], &rule->keep_ms))
         return false;
     rule->every_ns = (uint64_t)every_ms * NS_PER_MS;
     rule->for_ns = (uint64_t)for_ms * NS_PER_MS;
-    return reading->word[0] == '\0' ||
-           rule_refuse(reading, "expected %s, got \"%s\"",
-                       is_threshold ? "\"for 1s\", \"keep 10s\" or the rule's end"
-                                    : "the rule's end",
-                       reading->word);
+    return rule->verb >= HOST_ABOVE || (!rule->for_ns && !rule->keep_ms) || refuse_form(reading);
 }
 
 /* Returns the length of the first rule. A comma in parentheses belongs to the rule. */
@@ -551,8 +485,7 @@ static bool add_rule(struct host_rules *rules, const char *text, size_t length, 
     *rule = (struct host_rule){.kind = HOST_KINDS};
     (void)snprintf(rule->text, sizeof(rule->text), "%.*s", (int)length, text);
     if (length >= sizeof(rule->text))
-        return rule_refuse(&reading, "expected a rule of less than %zu bytes", sizeof(rule->text));
-    reading.at = rule->text;
+        return RULE_REFUSE(&reading, "expected a rule of less than %zu bytes", sizeof(rule->text));
     rules->count++;
     return read_rule(&reading);
 }

@@ -48,21 +48,25 @@ bool host_values_view(enum host_kind kind, const struct host_view *view,
            host_view_value(view, &interval, value) && isfinite(*value);
 }
 
+void observed_name(char name[OBSERVED_NAME_BYTES], const char *instance)
+{
+    const size_t length = strlen(instance);
+
+    for (size_t done = 0; done < length;)
+        done += utf8_put(&name, instance + done, length - done);
+    *name = '\0';
+}
+
 void observe_sample(void *context, const struct host_sample *sample)
 {
     struct observer *const observer = context;
     struct observed *const observed = &observer->slots[sample->slot];
 
     if (observed->generation != sample->generation) {
-        const size_t length = strlen(sample->instance);
-        char *at = observed->name;
-
         memset(observed, 0, sizeof(*observed));
         observed->kind = sample->kind;
         observed->generation = sample->generation;
-        for (size_t done = 0; done < length;)
-            done += utf8_put(&at, sample->instance + done, length - done);
-        *at = '\0';
+        observed_name(observed->name, sample->instance);
     }
     observed->period_ms = sample->period_ms;
     observed->before = observed->after;
@@ -201,7 +205,7 @@ void observer_print(const struct observer *observer, struct printer *to)
         struct series series = series_of(views[i].group, views[i].name, views[i].unit);
 
         series.help = "Between the two latest samples.";
-        if (views[i].kind != HOST_VIEW_BASIC && views[i].kind != HOST_VIEW_DELTA)
+        if (views[i].kind != HOST_VIEW_GAUGE && views[i].kind != HOST_VIEW_DELTA)
             page_print_series(to, &page, host_kind_find(views[i].group), &series, &views[i], 0);
     }
 }

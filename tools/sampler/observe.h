@@ -14,6 +14,9 @@
 /* Room for a name in which each invalid byte becomes U+FFFD. */
 #define OBSERVED_NAME_BYTES (HOST_NAME_BYTES * sizeof(UTF8_REPLACEMENT))
 
+/* Writes the instance's name as valid UTF-8. */
+void observed_name(char name[OBSERVED_NAME_BYTES], const char *instance);
+
 /* The values of one sample. */
 struct host_values {
     uint64_t at; /* ns; 0: there is no sample */

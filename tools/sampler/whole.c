@@ -6,6 +6,8 @@
  */
 #include "sample_parts.h"
 
+#include <stdio.h>
+
 #define CPU_TIMES (CPU_STEAL + 1)
 
 /* ---- lines "NAME NUMBER" */
@@ -128,37 +130,24 @@ void read_cpu(struct group_reading *reading)
         slots_sweep(reading);
 }
 
-/* Reads "0.52" as 52. */
-static bool text_hundredths(struct text word, uint64_t *value)
-{
-    const char *const point = memchr(word.data, '.', word.length);
-    uint64_t fraction;
-
-    if (!point || word.data + word.length - point != 3 ||
-        !text_read_number((struct text){point + 1, 2}, &fraction) ||
-        !text_read_number((struct text){word.data, (size_t)(point - word.data)}, value))
-        return false;
-    *value = multiply_saturated(*value, 100);
-    *value += *value > UINT64_MAX - fraction ? 0 : fraction;
-    return true;
-}
-
+/* Reads "0.52 1.00 12.30 ..." as percent. */
 static void read_load(struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
     struct text line = {"", 0};
-    struct text word;
-    uint64_t load;
+    unsigned whole[3], rest[3];
+    char copy[64];
 
     if (!host_file_begin(host, FILE_LOADAVG))
         return;
     lines_next(&host->lines, &line);
-    for (size_t i = QUEUE_LOAD_1M; i <= QUEUE_LOAD_15M; i++) {
-        if (line_word(&line, &word) && text_hundredths(word, &load))
-            reading_put(reading, i, load);
-        else
-            host->counts.not_understood++;
-    }
+    *text_copy(copy, text_cut(line, sizeof(copy) - 1)) = '\0';
+    if (sscanf(copy, "%u.%2u %u.%2u %u.%2u", &whole[0], &rest[0], &whole[1], &rest[1], &whole[2],
+               &rest[2]) == 6)
+        for (size_t i = 0; i < 3; i++)
+            reading_put(reading, QUEUE_LOAD_1M + i, whole[i] * UINT64_C(100) + rest[i]);
+    else
+        host->counts.not_understood++;
     host_file_end(host);
 }
 

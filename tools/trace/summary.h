@@ -1,6 +1,6 @@
 /*
- * A whole source: its traces and their statistics; or only statistics, for a document of `blkin
- * work --root` (tools/merged/merged.h). Also the formats of figures.
+ * Reads a whole source: its traces, and their statistics if the caller wants them. A document of
+ * `blkin work --root` (tools/merged/merged.h) has only statistics. Also formats figures.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,7 @@ struct summary {
     struct trace_list traces; /* none for a document */
     struct merged *merged;    /* the document with names and statistics; NULL: traces */
     struct trace_model model; /* of the last linked trace */
-    double seconds;           /* from the first span's start to the last one's end */
+    double seconds;           /* from start_ns until end_ns */
     int64_t start_ns;         /* 0: unknown */
     int64_t end_ns;
     uint64_t spans;
@@ -27,8 +27,8 @@ struct summary {
 
 /*
  * source: a path, "-" for the standard input, or an http(s) URL, also of a trace's page in Zipkin's
- * web interface. Returns false after printing an error, also for a source without spans. The caller
- * calls summary_end() in any case.
+ * web interface. with_statistics: makes statistics, and accepts a document. Returns false after
+ * printing an error, also for a source without spans. The caller calls summary_end() in any case.
  */
 bool summary_load(const char *source, bool with_statistics, struct summary *summary);
 
@@ -59,7 +59,8 @@ struct operation {
 /*
  * Returns the operations of services that match the glob (NULL: all services), the largest key
  * first. An edge matches by either service. The row for names beyond the limit always matches. Rows
- * without spans are left out. Sets *count. The caller frees the array; NULL: out of memory.
+ * without spans and without times are left out. Sets *count. The caller frees the array; NULL: out
+ * of memory.
  */
 struct operation *operations(const struct statistics *statistics, enum statistics_kind kind,
                              enum operations_order order, const char *glob, size_t *count);
@@ -93,7 +94,7 @@ struct figure figure_number(double value);
 /* "1,234,567" */
 struct figure figure_count(uint64_t value);
 
-/* Percent: "0 %", "0.4 %", "12 %" */
+/* Percent: "0 %", "<0.1 %", "0.4 %", "12 %" */
 struct figure figure_share(double part, double whole);
 
 /* Returns {"count", "sum", "p50", "p99", "max"}, times in us; is_whole: with "min" and "p90". NULL:

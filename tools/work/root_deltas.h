@@ -34,8 +34,8 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path);
 /* Returns the text of the state file for saver_write(). NULL: out of memory. */
 char *root_deltas_state(const struct root_deltas *deltas, int64_t now_ns);
 
-/* Starts to read: topic_read(deltas->topic) then adds deltas newer than since_ns (0: all), and
- * returns false when out of memory. Returns false with error set. */
+/* Opens the topic: from then on, topic_read(deltas->topic) adds deltas newer than since_ns (0:
+ * all), until memory is short. Returns false with error set. */
 bool root_deltas_read(struct root_deltas *deltas, int64_t since_ns, struct error *error);
 
 #endif

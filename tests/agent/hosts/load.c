@@ -9,7 +9,7 @@
  * Without t0=SECONDS, the load writes the file FOLDER/ready-HOST when it has its rings. It begins
  * at the time that the file FOLDER/t0 then has.
  *
- * FOLDER/lane replaces the network between the hosts: it has the span below which each host calls
+ * FOLDER/lane-0 replaces the network between the hosts: it has the span below which each host calls
  * the next host. FOLDER/made-HOST has a struct load_made for each slow or failed request. Both
  * files are mapped, so a killed host has written all requests that it has made.
  *
@@ -164,8 +164,7 @@ static void *map(const char *folder, const char *name, unsigned number, size_t s
 
 /* ---- one request ---- */
 
-/* Sets the id of the caller's span; 0: no caller. Returns false if the caller has not called yet.
- */
+/* Sets the id of the caller's span; 0: no caller. Returns false if there was no call so far. */
 static bool caller(uint64_t k, uint64_t *span_id)
 {
     *span_id = 0;

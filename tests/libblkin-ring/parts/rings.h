@@ -63,7 +63,7 @@ struct rings_agent {
     uint64_t bytes;            /* the memory's size in the answer */
     unsigned asked;            /* how many programs have connected */
     uid_t user;                /* of the last program that asked */
-    bool is_quiet;             /* does not show by beats that it reads */
+    bool is_quiet;             /* writes no beats, which show that it reads */
     bool is_busy;              /* does not accept */
     bool stays; /* keeps the last connection, and answers once more for each message */
 };

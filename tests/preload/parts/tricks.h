@@ -1,5 +1,5 @@
 /*
- * Shared by the tricks: both sides of a connection, and the names of the tricks.
+ * Shared by the tricks: both sides of a connection, and the list of the tricks.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,28 +28,23 @@ void wait_client(pid_t pid);
 
 int taken(void);
 
+/* Takes a request, whose bytes do not matter. */
+void take_request(int fd);
+
 /* Serves one request. */
 void serve(int fd);
 
 void expect_end(int fd);
 
-/* the tricks that other files call */
-void raw_close(void);
-void raw_reuse(void);
-void dups(void);
-void dup_over(void);
-void raw_dup_over(void);
-void ranges(void);
-void passing(void);
-void passing_back(void);
-void exec_over(void);
-void fork_over(void);
-void vfork_close(void);
-void cancelling(void);
-void signalling(void);
-void jumping(void);
-void abandoning(void);
-void waking(void);
-void limiting(void);
+/* TRICK(name) begins a trick, which main() knows by this name. */
+#define TRICK(name)                                           \
+    static void name(void);                                   \
+    __attribute__((constructor)) static void name##_add(void) \
+    {                                                         \
+        trick_add(#name, name);                               \
+    }                                                         \
+    static void name(void)
+
+void trick_add(const char *name, void (*play)(void));
 
 #endif

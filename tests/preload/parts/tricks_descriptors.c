@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 /* 2 requests. Then raw system calls close the connection, and open a pipe with its number. */
-void raw_close(void)
+TRICK(raw_close)
 {
     const pid_t client = start_client(2);
     const int fd = taken();
@@ -31,7 +31,7 @@ void raw_close(void)
 }
 
 /* 2 + 3 requests: a raw system call closes a connection, and the next one has its number. */
-void raw_reuse(void)
+TRICK(raw_reuse)
 {
     pid_t client = start_client(2);
     int fd = taken(), before = fd;
@@ -66,7 +66,7 @@ static void expect_pipe_at(int fd)
 }
 
 /* 2 + 2 requests: close_range(2), as the library's function and as a raw system call. */
-void ranges(void)
+TRICK(ranges)
 {
     for (int i = 0; i < 2; i++) {
         const pid_t first = start_client(1), second = start_client(1);
@@ -84,7 +84,7 @@ void ranges(void)
 }
 
 /* 4 requests on four numbers of one connection. */
-void dups(void)
+TRICK(dups)
 {
     const pid_t client = start_client(4);
     const int fd = taken();
@@ -126,14 +126,14 @@ static void over(bool is_raw)
 }
 
 /* 1 + 2 requests: the second connection takes the number of the first one, which is still open. */
-void dup_over(void)
+TRICK(dup_over)
 {
     over(false);
 }
 
 /* 2 + 1 requests: the same by raw system calls, so that the last request is on another connection
  * than the library assumes. */
-void raw_dup_over(void)
+TRICK(raw_dup_over)
 {
     over(true);
 }
@@ -173,7 +173,7 @@ static int passed_descriptor(int from)
 }
 
 /* 3 requests, accepted by one process and served by another one. */
-void passing(void)
+TRICK(passing)
 {
     int ends[2], fd;
     pid_t server, client;
@@ -199,7 +199,7 @@ void passing(void)
 /* 1 + 2 + 1 requests: another process uses the connection for a while, and then the first one
  * again. The first process has kept its descriptor, and does not know the data of the second
  * process. */
-void passing_back(void)
+TRICK(passing_back)
 {
     int ends[2], fd;
     pid_t server, client;
@@ -228,7 +228,7 @@ void passing_back(void)
 }
 
 /* 1 + 2 requests: another program takes the connection over. */
-void exec_over(void)
+TRICK(exec_over)
 {
     const pid_t client = start_client(3);
     const int fd = taken();
@@ -248,7 +248,7 @@ void exec_over(void)
 }
 
 /* 1 + 2 requests: a child continues with the connection. */
-void fork_over(void)
+TRICK(fork_over)
 {
     const pid_t client = start_client(3);
     const int fd = taken();
@@ -268,7 +268,7 @@ void fork_over(void)
 }
 
 /* 3 requests: children of vfork(2) close descriptors and open others, in the parent's memory. */
-void vfork_close(void)
+TRICK(vfork_close)
 {
     const pid_t client = start_client(3);
     const int fd = taken();

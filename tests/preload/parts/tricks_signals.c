@@ -92,13 +92,12 @@ static void fill(int fd)
 static void *be_cancelled(void *argument)
 {
     struct victim *victim = argument;
-    char line[LINE];
 
     pthread_cleanup_push(was_cancelled, &cancelled);
-    if (victim->how == WRITE && !take_all(0, victim->fd, line, LINE))
-        fail("request");
-    if (victim->how == WRITE)
+    if (victim->how == WRITE) {
+        take_request(victim->fd);
         fill(victim->fd);
+    }
     __atomic_store_n(&victim->is_ready, true, __ATOMIC_RELEASE);
     wait_for_ever(victim->how, victim->fd);
     fail("not cancelled");
@@ -125,7 +124,7 @@ static void cancel_in(int how, int fd)
 
 /* 2 requests, before and after threads are cancelled in every call that waits. A third request gets
  * no answer, because its thread is cancelled in the write. */
-void cancelling(void)
+TRICK(cancelling)
 {
     const int ours = connect_to(port, 0), fd = taken();
 
@@ -158,7 +157,7 @@ static void on_signal(int number)
 }
 
 /* 1 request: a signal handler sends a byte of the answer while its thread waits to read. */
-void signalling(void)
+TRICK(signalling)
 {
     const int ours = connect_to(port, 0), fd = taken();
     struct sigaction action = {.sa_handler = on_signal};
@@ -170,8 +169,7 @@ void signalling(void)
     sigaction(SIGALRM, &action, NULL);
     line_write(line, next_id(), 0, 1);
     give_all(0, ours, line, LINE);
-    if (!take_all(0, fd, line, LINE))
-        fail("request");
+    take_request(fd);
     setitimer(ITIMER_REAL, &often, NULL);
     result = read(fd, &byte, 1);
     setitimer(ITIMER_REAL, &never, NULL);
@@ -221,11 +219,9 @@ static void make_calls(int fd)
 /* Begins an answer of which no byte is sent. The timer's handler leaves the write. */
 static void begin_answer(int fd)
 {
-    static char much[65536];
-    char line[LINE];
+    char much[65536] = ""; /* in the frame: the library knows a left call by its lower frame */
 
-    if (!take_all(0, fd, line, LINE))
-        fail("request");
+    take_request(fd);
     fill(fd);
     if (sigsetjmp(before_call, 1) == 0) {
         ring_in_us(20000);
@@ -237,7 +233,7 @@ static void begin_answer(int fd)
 /* 3 requests, between which a signal handler leaves calls by siglongjmp(3). The first span is
  * recorded before, so that no jump leaves LTTng's code. A fourth request gets no answer, because a
  * jump leaves the write. */
-void jumping(void)
+TRICK(jumping)
 {
     int ours[2], theirs[2];
     struct pollfd polled[2];
@@ -289,7 +285,7 @@ static void abandon(int ours, int theirs)
 }
 
 /* The program must end. */
-void abandoning(void)
+TRICK(abandoning)
 {
     signal(SIGALRM, leave_call);
     for (int i = 0; i < ABANDONED; i++) {
@@ -324,7 +320,7 @@ static void allocate_and_fork(int number)
 }
 
 /* No request: a server whose first waits are interrupted again and again. */
-void waking(void)
+TRICK(waking)
 {
     struct sigaction action = {.sa_handler = allocate_and_fork};
     const struct itimerval often = {{0, 20}, {0, 20}}, never = {0};
@@ -395,7 +391,7 @@ static void *limit_threads(void *unused)
 
 /* Each thread of a server sets RLIMIT_NPROC, as haproxy 3 does. LTTng must be loaded before the
  * first thread does so. */
-void limiting(void)
+TRICK(limiting)
 {
     pthread_t threads[LIMITERS];
 
