@@ -12,6 +12,7 @@
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "sample_span.h"
 
+#include <err.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +22,6 @@
 #define DRAIN_RUNS 3
 
 static char folder[256], endpoint[64];
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "bench-drain: %s\n", what);
-    exit(1);
-}
 
 static bool never(void *context)
 {
@@ -61,7 +56,7 @@ static struct exporter *open_exporter(const char *to, int64_t senders)
         &(struct exporter_callbacks){.interrupted = never, .report = say_nothing}, &error);
 
     if (!exporter)
-        fail(error.text);
+        errx(1, "%s", error.text);
     return exporter;
 }
 
@@ -70,7 +65,7 @@ static void end(struct exporter *exporter)
     struct error error;
 
     if (!exporter_close(exporter, &error))
-        fail(error.text);
+        errx(1, "%s", error.text);
     exporter_free(exporter);
 }
 
@@ -100,7 +95,7 @@ static double drain(uint64_t spans, int64_t senders)
     took_ms = clock_ms() - start_ms;
     counts = exporter_counts(exporter);
     if (counts.spool.outcome[OUTCOME_ACCEPTED] != spans)
-        fail("not all spans were delivered");
+        errx(1, "not all spans were delivered");
     end(exporter);
     return (double)spans * 1000 / (double)took_ms;
 }
@@ -130,7 +125,7 @@ int main(int argc, char **argv)
     char lock[300];
 
     if (argc != 2)
-        fail("expected a port");
+        errx(1, "expected a port");
     snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%s", argv[1]);
     snprintf(folder, sizeof(folder), "%s/bench-drain.%d", temporary ? temporary : "/tmp",
              (int)getpid());

@@ -14,6 +14,7 @@
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "sample_span.h"
 
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +27,6 @@ static struct span spans[KAFKA_SPANS];
 static struct endpoint endpoints[KAFKA_SERVICES];
 static struct exporter *otlp, *json;
 static uint64_t rounds;
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "bench-kafka: %s\n", what);
-    exit(1);
-}
 
 static bool never(void *context)
 {
@@ -85,7 +80,7 @@ static struct exporter *open_exporter(const char *broker, const char *topic,
         },
         &(struct exporter_callbacks){.interrupted = never, .report = say}, &error);
     if (!exporter)
-        fail(error.text);
+        errx(1, "%s", error.text);
     return exporter;
 }
 
@@ -119,9 +114,9 @@ static void close_exporter(struct exporter *exporter)
     struct error error;
 
     if (counts.outcome[OUTCOME_ACCEPTED] != counts.spans)
-        fail("not all spans were accepted");
+        errx(1, "not all spans were accepted");
     if (!exporter_close(exporter, &error))
-        fail(error.text);
+        errx(1, "%s", error.text);
     exporter_free(exporter);
 }
 
@@ -132,7 +127,7 @@ int main(int argc, char **argv)
         .turns = 20, .group = 2, .calls = KAFKA_SPANS, .clock = CLOCK_PROCESS_CPUTIME_ID};
 
     if (argc != 4)
-        fail("usage: bench-kafka BROKER OTLP-TOPIC JSON-TOPIC");
+        errx(1, "usage: bench-kafka BROKER OTLP-TOPIC JSON-TOPIC");
     make_spans();
     otlp = open_exporter(argv[1], argv[2], FORMAT_OTLP);
     json = open_exporter(argv[1], argv[3], FORMAT_ZIPKIN);

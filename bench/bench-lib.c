@@ -14,6 +14,7 @@
 #include "libblkin/base/thread.h"
 #include "spans.h"
 
+#include <err.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,14 +309,6 @@ static int mode_count(const char *kind, unsigned calls)
 }
 
 /* Ends the program if the session is wrong, because figures would be wrong, too. */
-static void need(bool condition, const char *what)
-{
-    if (!condition) {
-        fprintf(stderr, "bench-lib: %s\n", what);
-        exit(1);
-    }
-}
-
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -330,11 +323,13 @@ int main(int argc, char **argv)
     if (strcmp(mode, "count") == 0 && argc == 4)
         return mode_count(argv[2], (unsigned)atoi(argv[3]));
     if (strcmp(mode, "off") == 0) {
-        need(!blkin_is_on() && !lttng_ust_tracepoint_enabled(bench, integer), "a session is on");
+        if (blkin_is_on() || lttng_ust_tracepoint_enabled(bench, integer))
+            errx(1, "a session is on");
     } else {
-        need(blkin_is_on() && lttng_ust_tracepoint_enabled(bench, integer), "no session is on");
-        need(blkin_span_is_recorded(&root) == (strcmp(mode, "unsampled") != 0),
-             "the root span is recorded in mode unsampled, or not recorded in another mode");
+        if (!blkin_is_on() || !lttng_ust_tracepoint_enabled(bench, integer))
+            errx(1, "no session is on");
+        if (blkin_span_is_recorded(&root) == (strcmp(mode, "unsampled") == 0))
+            errx(1, "the root span is recorded in mode unsampled, or not recorded in another mode");
     }
     return run_mode(mode) ? 0 : usage();
 }

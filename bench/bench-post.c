@@ -14,6 +14,7 @@
 #include "sample_span.h"
 
 #include <arpa/inet.h>
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +28,6 @@ static struct payload payload;
 static int bare;
 static struct buffer request;
 
-static void fail(const char *what)
-{
-    fprintf(stderr, "bench-post: %s\n", what);
-    exit(1);
-}
-
 static void post(unsigned spans)
 {
     struct transport_reply reply = {0};
@@ -41,7 +36,7 @@ static void post(unsigned spans)
         return;
     transport->send(transport, &payload, &reply);
     if (reply.outcome != OUTCOME_ACCEPTED)
-        fail(reply.error.text);
+        errx(1, "%s", reply.error.text);
 }
 
 static void write_bare(unsigned spans)
@@ -54,17 +49,17 @@ static void write_bare(unsigned spans)
         const ssize_t sent = send(bare, request.data + done, request.length - done, MSG_NOSIGNAL);
 
         if (sent <= 0)
-            fail("send");
+            errx(1, "send");
         done += (size_t)sent;
     }
     if (recv(bare, answer, sizeof(answer), 0) <= 0)
-        fail("no answer");
+        errx(1, "no answer");
 }
 
 static void append(struct buffer *buffer, const char *bytes, size_t length)
 {
     if (!buffer_reserve(buffer, length))
-        fail("no memory");
+        errx(1, "no memory");
     memcpy(buffer->data + buffer->length, bytes, length);
     buffer->length += length;
 }
@@ -81,7 +76,7 @@ static void connect_bare(unsigned port)
 
     bare = socket(AF_INET, SOCK_STREAM, 0);
     if (bare < 0 || connect(bare, (const struct sockaddr *)&address, sizeof(address)) != 0)
-        fail("cannot connect");
+        errx(1, "cannot connect");
     append(&request, head, (size_t)length);
     append(&request, payload.text.data, payload.text.length);
 }
@@ -94,14 +89,14 @@ static void make_batch(void)
     bool cut;
 
     if (!encoder)
-        fail("no memory");
+        errx(1, "no memory");
     append(&json, "[", 1);
     for (unsigned i = 0; i < POST_SPANS; i++) {
         sample_span(&span, i);
         if (i > 0)
             append(&json, ",", 1);
         if (!encoder->encode(encoder, &json, &span, NULL, &cut))
-            fail("cannot encode");
+            errx(1, "cannot encode");
     }
     append(&json, "]", 1);
     payload.text = (struct text){json.data, json.length};
@@ -117,7 +112,7 @@ int main(int argc, char **argv)
     struct error error;
 
     if (argc != 2)
-        fail("usage: bench-post PORT");
+        errx(1, "usage: bench-post PORT");
     make_batch();
     snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%s/", argv[1]);
     transport = http_transport_open(&(struct transport_options){.endpoint = endpoint,
@@ -126,7 +121,7 @@ int main(int argc, char **argv)
                                                                 .compression = COMPRESSION_AUTO},
                                     &error);
     if (!transport)
-        fail(error.text);
+        errx(1, "%s", error.text);
     connect_bare((unsigned)strtoul(argv[1], NULL, 10));
     measure(&batches, subjects, 2);
     transport->free(transport);

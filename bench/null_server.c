@@ -14,7 +14,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <arpa/inet.h>
-#include <errno.h>
+#include <err.h>
 #include <inttypes.h>
 #include <microhttpd.h>
 #include <pthread.h>
@@ -45,12 +45,6 @@ static uint64_t requests, spans, bytes;
 static uint32_t *latencies; /* us */
 static size_t latency_count, latency_capacity;
 
-static void die(const char *what)
-{
-    fprintf(stderr, "null_server: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
 static void keep(struct null_body *body, const char *data, size_t length)
 {
     if (counting == COUNT_NOTHING) {
@@ -61,7 +55,7 @@ static void keep(struct null_body *body, const char *data, size_t length)
         body->capacity = 2 * (body->length + length);
         body->data = realloc(body->data, body->capacity);
         if (!body->data)
-            die("a body");
+            err(1, "a body");
     }
     memcpy(body->data + body->length, data, length);
     body->length += length;
@@ -88,7 +82,7 @@ static void add_latency(int64_t latency)
         latency_capacity = latency_capacity ? 2 * latency_capacity : 65536;
         latencies = realloc(latencies, latency_capacity * sizeof(*latencies));
         if (!latencies)
-            die("latencies");
+            err(1, "latencies");
     }
     latencies[latency_count++] = latency > 0 ? (uint32_t)latency : 0;
 }
@@ -215,7 +209,7 @@ int main(int argc, char **argv)
         NULL, serve, NULL, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_NOTIFY_COMPLETED, forget,
         NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)NULL_MEMORY, MHD_OPTION_END);
     if (!accepted || !daemon)
-        die("listen");
+        err(1, "listen");
     printf("null_server: listening on %s:%u\n", inet_ntoa(address.sin_addr),
            MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
     fflush(stdout);

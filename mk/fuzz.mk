@@ -12,10 +12,10 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 # matter in tables of their own, and would spend half of their time on the reports.
 fuzz_trace_cmp = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_trace_cmp =
-# libFuzzer chooses inputs by their coverage of the product, not of the fuzzer. (config, json and otlp include sources of the product: a pragma
-# in them marks their own functions.)
+# libFuzzer chooses inputs by their coverage of the product, not of the fuzzer. (json and otlp include sources of the product: a pragma in them
+# marks their own functions.)
 fuzz_ignored = -fsanitize-coverage-ignorelist=tests/fuzz/parts/ignored
-$(addprefix $(BUILD)/fuzz/fuzz-,config context json otlp): fuzz_ignored =
+$(addprefix $(BUILD)/fuzz/fuzz-,context json otlp): fuzz_ignored =
 fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_optional) -Itests/plugin \
 	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
 	-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(fuzz_trace_cmp) \

@@ -45,15 +45,12 @@ $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
 # programs that load Kafka and workers
-scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce $(BUILD)/tests/scale/ahead.so)
+scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce)
 scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)
-$(scale_obj) $(call obj,tests/scale/ahead.c): flags = -D_GNU_SOURCE -Itests $(call pkg_cflags,rdkafka)
+$(scale_obj): flags = -D_GNU_SOURCE -Itests $(call pkg_cflags,rdkafka)
 $(BUILD)/tests/scale/produce: $(scale_obj)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
-$(BUILD)/tests/scale/ahead.so: $(call obj,tests/scale/ahead.c)
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
 load_writers := $(BUILD)/tests/live/writer $(BUILD)/tests/agent/parts/mutate
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(load_writers)): flags = $(internal) $(public_flags) -Itests
 $(load_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
@@ -77,7 +74,7 @@ $(filter $(BUILD)/tests/otlp/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BU
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
 # these tests replace functions: of the clock, of the memory for OTLP spans, of signals, of sockets
-$(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wrap=sdk_memory_take,--wrap=sdk_memory_held,--wrap=clock_gettime
+$(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wrap=sdk_memory_take,--wrap=sdk_memory_held,--wrap=clock_gettime,--wrap=agent_step
 $(BUILD)/tests/agent/test-joined: ldflags += -Wl,--wrap=clock_gettime
 $(BUILD)/tests/service/test-loop: ldflags += -Wl,--wrap=sigprocmask
 $(BUILD)/tests/service/test-metrics: ldflags += -Wl,--wrap=accept4

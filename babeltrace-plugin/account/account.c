@@ -324,7 +324,7 @@ void account_free(struct account *account)
 
 void watch_begin(struct watch *watch, int64_t now_ms)
 {
-    *watch = (struct watch){.since_ms = now_ms};
+    *watch = (struct watch){.since_ms = now_ms, .closed_ms = now_ms};
 }
 
 static const char *watch_reason(const struct watch *watch, const struct input_counts *input,
@@ -342,27 +342,31 @@ static const char *watch_reason(const struct watch *watch, const struct input_co
            "-i lttng-live net://HOST lists the sessions)";
 }
 
+/* Streams open before their first events arrive. So trace time may stand still for another
+ * WATCH_STILL_MS then. */
 bool watch_look(struct watch *watch, const struct input_counts *input, bool is_stuck,
                 int64_t now_ms, char message[WATCH_MESSAGE_MAX])
 {
-    const int64_t still_s = (now_ms - watch->since_ms) / 1000;
+    const int64_t still_ms = now_ms - watch->since_ms;
+    const bool was_still = watch->is_still, was_stalled = watch->is_stalled;
 
     watch->had_streams |= input->streams_open != 0;
+    if (!input->streams_open)
+        watch->closed_ms = now_ms;
     if (input->trace_time_ns != watch->trace_time_ns) {
-        const bool was_still = watch->is_still;
-
         watch->trace_time_ns = input->trace_time_ns;
         watch->since_ms = now_ms;
-        watch->is_still = false;
+        watch->is_still = watch->is_stalled = false;
         if (was_still)
             (void)snprintf(message, WATCH_MESSAGE_MAX, "trace time continues after %" PRId64 " s",
-                           still_s);
+                           still_ms / 1000);
         return was_still;
     }
-    if (watch->is_still || now_ms - watch->since_ms < WATCH_STILL_MS)
+    watch->is_stalled = still_ms >= WATCH_STILL_MS && now_ms - watch->closed_ms >= WATCH_STILL_MS;
+    watch->is_still |= watch->is_stalled || (still_ms >= WATCH_STILL_MS && !input->streams_open);
+    if (was_still ? was_stalled || !watch->is_stalled : !watch->is_still)
         return false;
-    watch->is_still = true;
     (void)snprintf(message, WATCH_MESSAGE_MAX, "trace time stands still for %" PRId64 " s: %s",
-                   still_s, watch_reason(watch, input, is_stuck));
+                   still_ms / 1000, watch_reason(watch, input, is_stuck));
     return true;
 }

@@ -35,6 +35,19 @@ static int high_descriptor(void)
     return -1;
 }
 
+static void begin_recording(void)
+{
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+}
+
+/* The agent leaves a memory, and gives another one. */
+static void leave_for(struct rings *from, const struct rings *to)
+{
+    agent_give(&agent, to);
+    __atomic_store_n(&from->head->state, RING_LEFT, __ATOMIC_RELAXED);
+}
+
 /* ---- no agent ---- */
 
 SCENARIO(no_folder)
@@ -64,8 +77,7 @@ SCENARIO(late)
     blkin_span_begin(&span, "request", BLKIN_SERVER, NULL);
     CHECK(!blkin_span_is_recorded(&span));
     CHECK(ring_find_state() == RING_AWAITED);
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
+    begin_recording();
     CHECK(agent_asked(&agent) >= 1 && agent_asked(&agent) < 4); /* again, if an answer is late */
     agent_stop(&agent);
     /* the periodic work needs no agent */
@@ -228,8 +240,7 @@ SCENARIO(replaced)
 {
     unsigned before;
 
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
+    begin_recording();
     agent_stop(&agent);
     __atomic_store_n(&memory.head->state, RING_REPLACED, __ATOMIC_RELAXED);
     /* the periodic work looks at the state, and records a process event */
@@ -277,10 +288,8 @@ SCENARIO(replaced_while_fast)
 
 SCENARIO(exchanged)
 {
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
-    agent_give(&agent, &other);
-    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    begin_recording();
+    leave_for(&memory, &other);
     RECORD_UNTIL(spans(&other) > 0);
     check_records_elsewhere();
     CHECK(agent_asked(&agent) >= 2 && agent_asked(&agent) < 6); /* again, if an answer is late */
@@ -294,16 +303,13 @@ SCENARIO(again)
     const struct ring_map *first;
     unsigned before;
 
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
+    begin_recording();
     first = ring_map();
-    agent_give(&agent, &other);
-    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    leave_for(&memory, &other);
     RECORD_UNTIL(spans(&other) > 0);
     before = spans(&memory);
     __atomic_store_n(&memory.head->state, RING_ON, __ATOMIC_RELAXED);
-    agent_give(&agent, &memory);
-    __atomic_store_n(&other.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    leave_for(&other, &memory);
     RECORD_UNTIL(spans(&memory) > before);
     CHECK(ring_map() == first);
     agent_stop(&agent);
@@ -317,8 +323,7 @@ SCENARIO(quiet)
     bool is_kept = true;
 
     agent.is_quiet = true;
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
+    begin_recording();
     first = ring_map();
     WORK_UNTIL(agent_asked(&agent) >= 2 && ring_find_state() == RING_FOUND, {
         record();
@@ -332,8 +337,7 @@ SCENARIO(quiet)
 
 SCENARIO(left)
 {
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
+    begin_recording();
     agent_stop(&agent);
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
     RECORD_UNTIL(!ring_map());
@@ -346,8 +350,7 @@ SCENARIO(user)
 {
     if (geteuid() != 0)
         return;
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
+    begin_recording();
     CHECK(agent.user == 0);
     agent_give(&agent, &other);
     CHECK(setresuid(65534, 65534, 65534) == 0);
@@ -366,15 +369,13 @@ SCENARIO(user_for_a_while)
 
     if (geteuid() != 0)
         return;
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
+    begin_recording();
     asked = agent_asked(&agent); /* more than once, if an answer is late */
     since_ns = blkin_now();
     CHECK(seteuid(65534) == 0);
     before = rings_count(&memory, BLKIN_EVENT_PROCESS);
     RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1); /* periodic work */
-    agent_give(&agent, &other);
-    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    leave_for(&memory, &other);
     RECORD_UNTIL(!ring_map());
     if (blkin_now() - since_ns > LONG_NS) { /* the machine stood still: the program may ask */
         agent_stop(&agent);
@@ -400,8 +401,7 @@ SCENARIO(user_without)
 {
     if (geteuid() != 0)
         return;
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
+    begin_recording();
     CHECK(chmod(agent.path, 0700) == 0);
     CHECK(setresuid(65534, 65534, 65534) == 0);
     RECORD_UNTIL(!ring_map());
@@ -415,8 +415,7 @@ SCENARIO(another_root)
     if (geteuid() != 0)
         return;
     agent.stays = true;
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
+    begin_recording();
     ring_find_before_chroot();
     agent_give(&agent, &other);
     CHECK(chdir("/proc/self/fd") == 0 && chroot(".") == 0);
@@ -435,10 +434,8 @@ SCENARIO(forked_from_left)
     unsigned found = 0;
     int status;
 
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
-    agent_give(&agent, &other);
-    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    begin_recording();
+    leave_for(&memory, &other);
     for (int i = 0; i < 50; i++) {
         const pid_t child = fork();
 
@@ -457,8 +454,7 @@ SCENARIO(another_root_of_a_busy_agent)
     if (geteuid() != 0)
         return;
     agent.stays = true;
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
+    begin_recording();
     __atomic_store_n(&agent.is_busy, true, __ATOMIC_RELEASE);
     ring_find_before_chroot();
     CHECK(chdir("/proc/self/fd") == 0 && chroot(".") == 0 && setuid(65534) == 0);

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Alarms: the spans that record blkin:slow, the event's fields, the cap, the count of suppressed alarms, and the sources
-# of the rules.
+# Alarms: the spans that record blkin:slow, the event's fields, the cap, the count of suppressed alarms, and rules by call.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -171,7 +170,7 @@ assert names == {"under": under, "handler": handler} and first <= 1, (names, sai
 assert sorted(event["sequence"] for event in slow) == list(range(1, under + handler + first + 1))
 PY
 
-# ---- sources of rules ----
+# ---- rules by call, and a wrong rule; the code that reads files and variables is that of test-sampling.sh ----
 
 session set blkin:slow blkin:span
 "$slow" set >"$WORK/set.txt" || fail "slow set: status $?"
@@ -180,28 +179,6 @@ check set <<'PY'
 assert [event["name"] for event in slow] == ["in force", "still in force"], slow
 PY
 
-# alarms EXPECTED-WHY ENVIRONMENT...: records one span of 30 ms
-alarms() {
-    env "${@:2}" "$slow" span osd.1 write 30 >"$WORK/ids" || fail "with ${*:2}: status $?"
-    sed "s/write$/$1/" "$WORK/ids" >>"$WORK/from.txt"
-}
-session from blkin:slow blkin:span
-alarms '' BLKIN_SLOW=
-alarms '*>1ms' 'BLKIN_SLOW=*>1ms'
-alarms '' 'BLKIN_SLOW=*>1'
-printf ' write>2ms \r\n*>1ms\n' >"$WORK/slow"
-alarms 'write>2ms' BLKIN_SLOW=
-alarms 'write>2ms' 'BLKIN_SLOW=*>1ms' # the file overrides the variable
-echo nonsense >"$WORK/slow"
-alarms '*>1ms' 'BLKIN_SLOW=*>1ms'
-echo >"$WORK/slow"
-alarms '' 'BLKIN_SLOW=*>1ms'
-recorded from
-check from <<'PY'
-alarms = {tuple(ids_of(event)): event["why"] for event in slow}
-got = [alarms.get(tuple(of_span), "") for of_span in ids]
-assert got == [words[3] for words in said], (got, said)
-PY
 said=$(BLKIN_DEBUG=1 BLKIN_SLOW='*>1ms, wirte>2' "$slow" span a b 1 2>&1)
 [[ $said == *'BLKIN_SLOW: "wirte>2" is not a rule of slow requests'* ]] || fail "BLKIN_DEBUG says: $said"
 exit 0

@@ -163,7 +163,6 @@ def all_fields(collector):
                        ("link", 1 << 63, 7, 8), *([encoder.text("error", "EIO")] if count % 2 else []),
                        ident=count, parent=count // 2, kind=kind, flags=count % 4, endpoint=endpoint,
                        remote=(endpoint + 1) % 4 if count % 3 else -1, high=count << 40, start=encoder.T0 + count)
-    lines.lines.append("frame 0 0")
     body = bytes.fromhex(lines.run()[-1])
     urllib.request.urlopen(urllib.request.Request(
         collector.url + "/v1/traces", data=body, headers={"Content-Type": "application/x-protobuf"}), timeout=30).close()

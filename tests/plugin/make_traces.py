@@ -113,22 +113,6 @@ def packed():
     return one_stream(trace, events)
 
 
-def packed_moments():
-    """Events before and after an overflow of a moment's 48 bits (78 h of the clock)."""
-    trace = blkin_trace(hostname="node1", offset=123 * MS)
-    thread = Thread(0x76)
-    turn = 2**48
-    return one_stream(trace, [
-        thread.span(turn - MS, 2, name="before", age=MS),
-        thread.span(turn - MS, 3, name="early, over the turn", age=-MS),
-        thread.span(turn + MS, 4, name="over the turn", age=2 * MS),
-        thread.span(turn + 2 * MS, 5, name="a day", age=86400 * S, duration=S),
-        thread.span(turn + 3 * MS, 6, name="too old", age=86400 * S + 1),
-        thread.span(turn + 4 * MS, 7, name="too early", age=-MS - 1),
-        thread.span(5 * turn, 8, name="five turns", age=MS, log=step(0, "step", end=MS)),
-    ])
-
-
 def packed_clock_other():
     """Another clock than LTTng's own: spans have the times of stamps, because moments have no meaning."""
     trace = blkin_trace(clock="tai")
@@ -215,16 +199,6 @@ def packed_newer():
         thread.begin(12 * S, 8, name="streamed"), thread.detail(12 * S, "tag", 8, later), thread.end(12 * S, 8),
     ]
     return one_stream(trace, events)
-
-
-def two_threads():
-    """A span begins in one stream and ends in a second stream: babeltrace2 merges the events by time."""
-    trace = blkin_trace(hostname="node1", context=CONTEXT)
-    one = Thread(2, context=context(100, 101, "osd"))
-    two = Thread(4, context=context(100, 102, "osd"))
-    trace.stream().packet([one.begin(10 * S, 2), one.annotation(10 * S + 2 * MS, 2, "queued")])
-    return one_stream(trace, [two.span(10 * S + MS, 9), two.annotation(10 * S + 3 * MS, 2, "taken"),
-                              two.end(10 * S + 4 * MS, 2)])
 
 
 def two_hosts():
@@ -344,20 +318,6 @@ def unreadable():
                       [(11 * S, name, values) for name, (_, values) in broken.items()])
 
 
-def other_types():
-    """Readable all the same: other sizes and signs, enumerations, sequences, other orders, more fields,
-    big-endian."""
-    trace = Trace(big_endian=True)
-    trace.event_class("zipkin:timestamp", {
-        "event": Sequence(), "more": Float(), "parent_span_id": U32, "span_id": U16,
-        "trace_id": HEX, "ip": Characters(9), "port_no": U16, "service_name": TEXT,
-        "trace_name": Sequence()})
-    return one_stream(trace, [
-        (10 * S, "zipkin:timestamp", zipkin(2, "osd", name="sequence", port=65535, event="sr",
-                                            ip="10.0.0.12345", trace_id=2**64 - 1, more=1.5)),
-    ])
-
-
 def any_bytes():
     """Texts that are no UTF-8, and control characters: the sent texts are valid."""
     trace = blkin_trace(hostname="node1")
@@ -367,22 +327,6 @@ def any_bytes():
             10 * S, 2, name=b"\xc3\x28\x01\"\\", high=0xABC),
         (10 * S, "zipkin:keyval_string", zipkin(3, "osd", name="", key=b"\n\xe2\x82", val=b"\x7f|")),
         (10 * S, "zipkin:timestamp", zipkin(3, "osd", name="", event="bAnnotations\"yAnnotations")),
-    ])
-
-
-def event_ids():
-    """Event classes with ids far apart, up to the largest."""
-    trace = Trace()
-    fields = BLKIN["blkin:span"]
-    trace.event_class("blkin:span", fields, 65534)
-    trace.event_class("blkin:begin", BLKIN["blkin:begin"], 65536)
-    trace.event_class("blkin:end", BLKIN["blkin:end"], 4294967295)
-    trace.event_class("some:other", {"number": I32}, 70000)
-    trace.event_class("blkin:annotation_info", BLKIN["blkin:annotation_info"], 65535)
-    thread = Thread(2)
-    return one_stream(trace, [
-        thread.span(10 * S, 2), thread.begin(11 * S, 3), (11 * S, "some:other", {"number": 1}),
-        thread.annotation(12 * S, 3, "between"), thread.end(13 * S, 3),
     ])
 
 
@@ -448,10 +392,9 @@ def cut_off():
     return {"": trace}
 
 
-CASES = (original, original_late, original_keyval, packed, packed_moments, packed_clock_other, packed_other_types,
-         packed_newer, steps, two_threads, two_hosts, contexts_missing, contexts_odd, discarded, discarded_elsewhere,
-         foreign, unreadable, other_types, any_bytes, event_ids, empty, clock_ticks, clock_before_epoch, clock_none,
-         corrupt, cut_off)
+CASES = (original, original_late, original_keyval, packed, packed_clock_other, packed_other_types, packed_newer,
+         steps, two_hosts, contexts_missing, contexts_odd, discarded, discarded_elsewhere, foreign, unreadable, any_bytes, empty,
+         clock_ticks, clock_before_epoch, clock_none, corrupt, cut_off)
 
 
 def many_streams():

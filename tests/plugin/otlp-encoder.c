@@ -1,6 +1,6 @@
 /*
- * The OTLP encoder for test-otlp.py. The program reads spans as lines on the standard input, and
- * prints a request for each "frame", as a line of hexadecimal digits. Texts in the input are
+ * The OTLP encoder for test-otlp.py. The program reads spans as lines on the standard input, and at
+ * the end prints a request of all, as a line of hexadecimal digits. Texts in the input are
  * hexadecimal digits, too; "-" is the empty text.
  *
  *     endpoint SERVICE IPV4 IPV6 PORT    makes an endpoint; the first one has the number 0
@@ -12,9 +12,6 @@
  *     integer KEY VALUE                  adds a tag to the span
  *     link HIGH TRACE ID                 adds a link to the span
  *     add                                adds the span to the body; prints "cut" or "whole"
- *     frame FIRST END                    prints a request with spans FIRST to END - 1 of the body;
- *                                        END 0: with all from FIRST on
- *     reset                              empties the body
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -131,12 +128,9 @@ static void add_span(void)
 
 static void print_frame(void)
 {
-    struct body_run run = {.body = &body, .first = (uint32_t)number(), .end = (uint32_t)number()};
     struct framed framed;
 
-    if (!run.end)
-        run.end = body.count;
-    body_frame(run, encoder, &framed);
+    body_frame((struct body_run){.body = &body, .end = body.count}, encoder, &framed);
     for (size_t i = 0; i < framed.payload.text.length; i++)
         printf("%02x", (unsigned char)framed.payload.text.data[i]);
     puts("");
@@ -158,13 +152,10 @@ int main(void)
             begin_span();
         else if (strcmp(what, "add") == 0)
             add_span();
-        else if (strcmp(what, "frame") == 0)
-            print_frame();
-        else if (strcmp(what, "reset") == 0)
-            body_reset(&body);
         else
             add_entry(what);
     }
+    print_frame();
     encoder->free(encoder);
     body_destroy(&body);
     free(span.log);

@@ -456,6 +456,9 @@ TEST(test_watch)
         "trace time stands still for 10 s: there is no session of this name, or no program "
         "has recorded in it yet (babeltrace2 -i lttng-live net://HOST lists the sessions)");
     check_message(&watch, &input, 99000, NULL);
+    input.streams_open = 2; /* the first program starts: its first event is awaited */
+    check_message(&watch, &input, 99500, NULL);
+    CHECK(watch.is_still && !watch.is_stalled);
     input = (struct input_counts){.streams_open = 2, .trace_time_ns = 7};
     check_message(&watch, &input, 100000, "trace time continues after 99 s");
     for (int64_t now_ms = 101000; now_ms < 200000; now_ms += 9000) {
@@ -466,6 +469,7 @@ TEST(test_watch)
         &watch, &input, 211000,
         "trace time stands still for 20 s: LTTng's session or consumer daemon hangs, or a "
         "program was killed while it recorded; events may be lost");
+    CHECK(watch.is_stalled);
     input.trace_time_ns = 1; /* another session may have another clock */
     check_message(&watch, &input, 212000, "trace time continues after 21 s");
     input.streams_open = 0;
@@ -479,6 +483,15 @@ TEST(test_watch)
         &watch, &input, 233000,
         "trace time stands still for 10 s: the relay daemon does not answer, or the queue "
         "is full and on-full is \"block\"");
+
+    watch_begin(&watch, 0);
+    check_message(&watch, &(struct input_counts){0}, 9000, NULL);
+    input = (struct input_counts){.streams_open = 2};
+    check_message(&watch, &input, 18999, NULL);
+    check_message(
+        &watch, &input, 19000,
+        "trace time stands still for 19 s: LTTng's session or consumer daemon hangs, or a "
+        "program was killed while it recorded; events may be lost");
 }
 
 CHECK_MAIN

@@ -1,5 +1,5 @@
 /*
- * The Zipkin encoder: the JSON of a span, for ordinary spans and for hostile ones.
+ * The Zipkin encoder: the JSON of hostile spans. traces/ has the JSON of ordinary ones.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,9 +20,6 @@ static struct buffer buffer;
 static bool cut;
 
 #define T0 INT64_C(1735732800123456789)
-
-/* A literal with any bytes. */
-#define JSON_BYTES(literal) ((struct text){(literal), sizeof(literal) - 1})
 
 static void begin(void)
 {
@@ -110,56 +107,6 @@ static void check_tags(const char *const *expected)
     json_decref(json);
 }
 
-TEST(test_typical)
-{
-    begin();
-    span.parent_id = UINT64_C(0x8000000000000001);
-    span.kind = SPAN_CLIENT;
-    annotate(text_of("cs"), T0);
-    annotate(text_of("queued"), T0 + MS / 2);
-    annotate(text_of("cr"), T0 + MS);
-    tag(text_of("object"), text_of("rbd.1"));
-    CHECK(span_add(&span, SPAN_TAG_INTEGER, text_of("length"), none, -4096));
-    becomes("{\"traceId\":\"0000000000000abc\",\"id\":\"0000000000000def\",\"parentId\":"
-            "\"8000000000000001\",\"name\":\"write\",\"kind\":\"CLIENT\",\"timestamp\":"
-            "1735732800123456,\"duration\":1001,\"localEndpoint\":{\"serviceName\":\"osd.7\","
-            "\"ipv4\":\"10.0.0.1\",\"port\":6800},\"annotations\":[{\"timestamp\":"
-            "1735732800123956,\"value\":\"queued\"}],\"tags\":{\"object\":\"rbd.1\",\"length\":"
-            "\"-4096\"}}");
-}
-
-/* Fields that the original's events never have. */
-TEST(test_span_api)
-{
-    static struct endpoint peer = {.ipv6 = "2001:db8::2", .port = 6789};
-
-    begin();
-    peer.service = text_of("mon");
-    span.trace_id_high = UINT64_C(0xfedcba9876543210);
-    span.kind = SPAN_PRODUCER;
-    span.remote = &peer;
-    span.debug = true;
-    span.shared = true;
-    annotate(text_of("cs"), T0);
-    becomes(
-        "{\"traceId\":\"fedcba98765432100000000000000abc\",\"id\":\"0000000000000def\",\"name\":"
-        "\"write\",\"kind\":\"PRODUCER\",\"timestamp\":1735732800123456,\"duration\":1001,"
-        "\"localEndpoint\":{\"serviceName\":\"osd.7\",\"ipv4\":\"10.0.0.1\",\"port\":6800},"
-        "\"remoteEndpoint\":{\"serviceName\":\"mon\",\"ipv6\":\"2001:db8::2\",\"port\":6789},"
-        "\"debug\":true,\"shared\":true,\"annotations\":[{\"timestamp\":1735732800123456,\"value\":"
-        "\"cs\"}]}");
-}
-
-TEST(test_least)
-{
-    begin();
-    CHECK(span_set_name(&span, none));
-    endpoint = (struct endpoint){.service = none};
-    span.parent_id = span.id;
-    span.start_ns = span.end_ns = -1;
-    becomes("{\"traceId\":\"0000000000000abc\",\"id\":\"0000000000000def\",\"localEndpoint\":{}}");
-}
-
 TEST(test_times)
 {
     begin();
@@ -242,20 +189,6 @@ TEST(test_every_byte_at_every_position)
     }
 }
 
-/* The encoder replaces invalid bytes. test-utf8.c checks which bytes are invalid. */
-TEST(test_utf8)
-{
-    begin();
-    tag(text_of("right"), JSON_BYTES("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x99"));
-    tag(text_of("zero"), JSON_BYTES("a\0b"));
-    tag(text_of("wrong"), JSON_BYTES("\xf0\x9f\x90."));
-    check_tags((const char *const[]){"right", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x99",
-                                     "zero",
-                                     "a\xef\xbf\xbd"
-                                     "b",
-                                     "wrong", "\xef\xbf\xbd.", NULL});
-}
-
 /* A collector would move tags with these keys from one span to all spans of the service. */
 TEST(test_resource_keys)
 {
@@ -281,31 +214,6 @@ TEST(test_resource_keys)
         CHECK_TEXT(tag_of(json, renamed), "x|y");
         CHECK(!is_taken || !json_object_get(json_object_get(json, "tags"), key));
     }
-    json_decref(json);
-}
-
-static const char *annotation_of(json_t *json, size_t i)
-{
-    return json_string_value(
-        json_object_get(json_array_get(json_object_get(json, "annotations"), i), "value"));
-}
-
-/* A severity follows the text. Annotations of severity info and of the original have none. */
-TEST(test_severities)
-{
-    json_t *json;
-
-    begin();
-    CHECK(span_add(&span, SPAN_ANNOTATION, text_of("warning"), text_of("queue full"), T0));
-    CHECK(span_add(&span, SPAN_ANNOTATION, text_of(""), text_of("queued"), T0));
-    CHECK(span_add(&span, SPAN_ANNOTATION, text_of("err"), text_of(""), T0));
-    CHECK(span_add(&span, SPAN_ANNOTATION, text_of("debug"), text_of("a|\"Annotations"), T0));
-    CHECK(span_add(&span, SPAN_ANNOTATION, text_of("\"|\\\x01\xff"), text_of("any bytes"), T0));
-    json = encoded();
-    CHECK_TEXT(annotation_of(json, 0), "queue full [warning]");
-    CHECK_TEXT(annotation_of(json, 1), "queued");
-    CHECK_TEXT(annotation_of(json, 2), " [err]");
-    CHECK_TEXT(annotation_of(json, 3), "a/\"Annotations [debug]");
     json_decref(json);
 }
 

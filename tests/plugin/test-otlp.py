@@ -58,7 +58,6 @@ def one(*entries, **fields):
     if "peer" in fields:
         fields["remote"] = encoder.endpoint(**fields.pop("peer"))
     encoder.span(*entries, **fields)
-    encoder.lines.append("frame 0 0")
     cut, body = encoder.run()
     (resource, scope, span), = otlp.spans(bytes.fromhex(body))
     return resource, scope, span, cut == "cut"
@@ -70,7 +69,6 @@ def many(*of_each, **fields):
     encoder.endpoint()
     for entries in of_each:
         encoder.span(*entries, **fields)
-    encoder.lines.append("frame 0 0")
     return [span for _, _, span in otlp.spans(bytes.fromhex(encoder.run()[-1]))]
 
 
@@ -195,7 +193,6 @@ def resources(*spans):
     encoder = Encoder()
     for endpoint, entries in spans:
         encoder.span(*entries, endpoint=encoder.endpoint(**endpoint))
-    encoder.lines.append("frame 0 0")
     return [otlp.attributes(group.resource.attributes)
             for group in otlp.request(bytes.fromhex(encoder.run()[-1])).resource_spans]
 
@@ -325,7 +322,6 @@ def test_groups():
     order = [0, 0, 0, 1, 2, 2, 0]
     for number, endpoint in enumerate(order):
         encoder.span(ident=number + 1, endpoint=endpoint)
-    encoder.lines.append("frame 0 0")
     body = bytes.fromhex(encoder.run()[-1])
     expect(ids(body) == [("abc"[endpoint], number + 1) for number, endpoint in enumerate(order)], ids(body))
     expect(len(otlp.request(body).resource_spans) == 4, "not grouped")

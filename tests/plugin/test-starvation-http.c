@@ -1,6 +1,6 @@
 /*
- * Like test-starvation.c, for the allocations of the HTTP transport, of libcurl and of the spool,
- * with a collector.
+ * As test-starved-plugin.py, for the allocations of the HTTP transport, of libcurl and of the
+ * spool, with a collector.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The plugin in babeltrace2: for each of the plugin's allocations, a run in which it fails, and a run in which all later
 ones fail, too (starvation/starve.h). Further runs have a disk that is full, for a while or for ever, or whose fsync fails.
-The plugin does not crash, frees all blocks, reports lost spans, and its counters add up.
+The plugin does not crash, frees all blocks, reports lost spans, and its counters add up. One failure loses one span or
+event at most.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -12,8 +13,10 @@ import shutil
 import subprocess
 import sys
 
-from ctf import Integer, String, Trace
-from scenarios import PATIENCE
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/otel"))
+import otlp  # noqa: E402
+from scenarios import PATIENCE  # noqa: E402
+from trace_events import *  # noqa: E402,F401,F403 (its names are words here)
 
 PLUGINS = os.path.join(os.environ["BUILD"], "tests/plugin/starved")
 TRACES = os.path.join(os.environ["BUILD"], "tests/plugin/traces")
@@ -34,10 +37,13 @@ def run(trace, fail_at, fails_after, disk=None, parameters=""):
         os.remove(OUTPUT + ".stats")
     spans = []
     if os.path.exists(OUTPUT):
-        with open(OUTPUT) as file:
-            text = file.read()
+        with open(OUTPUT, "rb") as file:
+            data = file.read()
         os.remove(OUTPUT)
-        spans = json.loads(text or "[]")  # if the start failed, the file may be empty
+        if "otlp" in parameters:
+            spans = sorted((str(resource), span.SerializeToString()) for resource, _, span in otlp.spans(data))
+        else:
+            spans = json.loads(data or "[]")  # if the start failed, the file may be empty
     return done.returncode, done.stderr, spans
 
 
@@ -50,7 +56,15 @@ def sums(said):
             re.findall(r"(?:events|spans): (\d+) = ([^;]*)", account.group(1))]
 
 
-def faults(status, said, spans, whole=None):
+STEPS = 5  # in one event of everything(), at most: they are lost with the event
+
+
+def records_lost(said):
+    """Returns how many annotations, tags and steps are missing: with a step its inner steps are lost."""
+    return int((re.search(r"(\d+) annotations and tags", said) or [0, 0])[1])
+
+
+def faults(status, said, spans, whole=None, fails_after=True):
     """Yields the faults of a run. whole: the results of a run without failures, which delivers all spans; None: a stage
     leaves out spans, and only sums are checked."""
     live = re.search(r"^starve: \d+ allocations, \d+ failed, (-?\d+) live", said, re.M)
@@ -77,8 +91,13 @@ def faults(status, said, spans, whole=None):
         yield f"{len(spans)} spans in the file, accepted {account[1][1][0]}"
     if whole and (status == 0) != (account[1][0] == account[1][1][0]):
         yield f"status {status} with the account {account}"
-    if whole and account == sums(whole[1]) and spans != whole[2] and "missing: " not in said:
+    lines = [re.findall("^blkin: events: .*", text, re.M) for text in (said, whole[1])] if whole else [1, 2]
+    if lines[0] == lines[1] and spans != whole[2]:
         yield "other spans than without failures, and nothing counted"
+    lost = len(whole[2]) - len(spans) if whole else 0
+    steps = STEPS * bool(re.search(" 1 (no room|unreadable)", said))
+    if whole and not fails_after and lost > 1 + steps + records_lost(said) - records_lost(whole[1]):
+        yield f"one failure has lost {lost} spans"
 
 
 def check_sums(trace, what, parameters):
@@ -126,8 +145,46 @@ def check_rules():
     return found
 
 
-def check(trace):
-    whole = run(trace, 0, False)
+def everything():
+    """Events that reach each allocation between events and the file."""
+    trace = Trace(hostname="node1", context=CONTEXT)
+    add_zipkin(trace)
+    add_blkin(trace)
+    thread = Thread(2, context=context(100, 101, "osd"))
+    deep = "".join((step(3, "one", step(3, "two", tag("pool", "rbd"), step(15, "three of a longer name", end=1), end=2), end=3),
+                    step(4, "four", step(4, "five"))))
+    events = [thread.span(10 * S, 500 + i, log=deep) for i in (1, 2)]  # before any memory was freed for reuse
+    for i in (1, 2, 3):
+        at = (10 + i) * S
+        original = [("timestamp", {"event": "sr"}), ("keyval_string", {"key": "text", "val": "x" * 100 * i * i}),
+                    ("timestamp", {"event": "ss"})]
+        events += [(at, "zipkin:" + name, zipkin(i, "osd", **values), thread.context) for name, values in original]
+        events += [thread.begin(at, 100 + i), thread.annotation(at, 100 + i, "queued"),
+                   thread.detail(at, "tag", 100 + i, tag("pool", "rbd")),
+                   thread.span(at, 200 + i, log="r" + digits(6789) + number(8, 2) + number(3, 2) + "10.0.0.2mon")]
+    events += [thread.end(14 * S, 100 + i) for i in (1, 2)]
+    # texts larger than all buffers so far, and services that the encoder does not know yet
+    events += [(14 * S, "zipkin:keyval_string", zipkin(50, "osd", key="text", val="x" * length), thread.context)
+               for length in (20000, 10)]
+    events += [Thread(4 + i, service=f"service {i}", context=thread.context).span(14 * S, 300 + i, log=number_tag("D", "half", 0))
+               for i in range(5)]
+    trace.stream().packet(events + [thread.span(20 * S, 400, log="broken")])
+    return trace
+
+
+def many():
+    """More open spans than the table has buckets at first, and more than the limit of check_made()."""
+    trace = Trace()
+    add_blkin(trace)
+    thread = Thread(2)
+    trace.stream().packet([thread.begin(10 * S + i, i) for i in range(1, 1301)])
+    return trace
+
+
+def check(trace, parameters="", least=0, sizes=0):
+    """sizes: smaller allocations do not fail. There must be more than `least` allocations."""
+    env = {"STARVE_MIN": str(sizes)}
+    whole = run(trace, 0, False, env, parameters)
     found = [f"{trace}: without failures: {fault}" for fault in faults(*whole, whole)]
     if whole[0] != 0:
         return found + [f"{trace}: without failures: {whole[1]}"]
@@ -135,13 +192,20 @@ def check(trace):
         fail_at = 0
         while True:
             fail_at += 1
-            status, said, spans = run(trace, fail_at, fails_after)
+            status, said, spans = run(trace, fail_at, fails_after, env, parameters)
             if ", 0 failed," in said:
                 break
             after = " and all after it" if fails_after else ""
-            found += [f"{trace}: allocation {fail_at}{after}: {fault}\n{said}"
-                      for fault in faults(status, said, spans, whole)]
-    print(f"{trace}: {fail_at - 1} allocations")
+            found += [f"{trace}{parameters}: allocation {fail_at}{after}: {fault}\n{said}"
+                      for fault in faults(status, said, spans, whole, fails_after)]
+    print(f"{trace}{parameters}: {fail_at - 1} allocations")
+    return found + ([f"{trace}: only {fail_at - 1} allocations"] if fail_at - 1 <= least else [])
+
+
+def check_made(trace, *args):
+    trace.write(OUTPUT + ".trace")
+    found = check(OUTPUT + ".trace", ",max-open-spans=1250", *args) + check(OUTPUT + ".trace", ",max-open-spans=1250,format=otlp", *args)
+    shutil.rmtree(OUTPUT + ".trace")
     return found
 
 
@@ -170,7 +234,7 @@ def check_disk(trace):
 
 def main():
     found = [f"disk: {fault}" for fault in check_disk("two-hosts")]
-    found += [fault for trace in ("two-hosts", "packed", "event-ids") for fault in check(trace)]
+    found += check("packed") + check_made(everything(), 60) + check_made(many(), 2, 16384)
     found += check_tail("two-hosts") + check_rules()
     print("\n".join(found))
     return 1 if found else 0

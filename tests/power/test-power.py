@@ -11,7 +11,7 @@ then must be there.
 The image is in memory (tmpfs). So it has the data that were given to the loop device, and not data that wait in the
 kernel. A copy shows one instant: the test reads the image until two copies in a row are equal. The disk keeps the order of its
 writes: a disk's own cache, which a flush empties, is not simulated. The test uses the worst settings of ext4. fsync
-is slowed down (slow.c). Replacing a file by rename does not store it (noauto_da_alloc). Names are stored each second
+is slowed down (disk.c). Replacing a file by rename does not store it (noauto_da_alloc). Names are stored each second
 (commit=1) without their data (delayed allocation).
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -220,7 +220,7 @@ def prepare():
     with open(EMPTY, "wb") as file:
         file.truncate(IMAGE_BYTES)
     call("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-b", "1024", "-J", "size=1", EMPTY)
-    call(os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O2", "-o", SLOW, os.path.join(SRC, "tests/power/slow.c"))
+    call(os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O2", "-o", SLOW, os.path.join(SRC, "tests/power/disk.c"))
     try:
         with Mount(EMPTY) as folder:
             os.rmdir(folder + "/lost+found")

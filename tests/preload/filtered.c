@@ -47,11 +47,11 @@ static void install(void)
                                                        : SECCOMP_RET_ERRNO | EPERM);
     program.len = (unsigned short)n;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        fail("no-new-privs");
+        err(1, "no-new-privs");
     if (strcmp(how, "tsync") != 0 ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0
                                   : syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
                                             SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
-        fail("filter");
+        err(1, "filter");
 }
 
 /* Sends a request by raw system calls, which the preload does not see. */

@@ -50,13 +50,13 @@ static void use_files(int count)
     for (int i = 0; i < count; i++) {
         fds[i] = open("/tmp", O_TMPFILE | O_RDWR, 0600);
         if (fds[i] < 0 || write(fds[i], &byte, 1) != 1 || fstat(fds[i], &status[i]) < 0)
-            fail("a file of its own");
+            err(1, "a file of its own");
     }
     if (read(3, &byte, 1) != 1)
-        fail("read");
+        err(1, "read");
     pause_us(rand() % 3000); /* sessions begin and end meanwhile */
     if (write(3, &byte, 1) != 1)
-        fail("write");
+        err(1, "write");
     pause_us(rand() % 3000);
     for (int i = 0; i < count; i++) {
         if (fstat(fds[i], &again) < 0 || again.st_ino != status[i].st_ino ||
@@ -72,7 +72,7 @@ static void answer(int fd)
     char byte;
 
     if (read(fd, &byte, 1) != 1 || write(fd, &byte, 1) != 1)
-        fail("answer");
+        err(1, "answer");
 }
 
 static void serve(const char *address, int connections, int files)
@@ -93,7 +93,7 @@ static void serve(const char *address, int connections, int files)
             if (files) {
                 srand((unsigned)i);
                 if (dup2(fd, 3) != 3)
-                    fail("dup2");
+                    err(1, "dup2");
                 use_files(files);
             } else {
                 answer(fd);
@@ -102,7 +102,7 @@ static void serve(const char *address, int connections, int files)
         }
         close(fd);
         if (child < 0 || waitpid(child, &status, 0) != child || status)
-            fail("a child has failed");
+            err(1, "a child has failed");
     }
 }
 
@@ -125,7 +125,7 @@ static void serve_bare(const char *address, int connections)
             exit(0);
         close(fd);
         if (child > 0 && (waitpid(child, &status, 0) != child || status))
-            fail("a child has failed");
+            err(1, "a child has failed");
     }
 }
 
@@ -163,7 +163,7 @@ static void fork_while_busy(const char *address, int children)
     busy_listener = listen_at(address);
     if (pthread_create(&threads[0], NULL, answer_all, NULL) != 0 ||
         pthread_create(&threads[1], NULL, ask_all, NULL) != 0)
-        fail("pthread_create");
+        err(1, "pthread_create");
     for (int i = 0; i < children; i++) {
         const pid_t child = fork();
 
@@ -172,11 +172,11 @@ static void fork_while_busy(const char *address, int children)
         for (int64_t end_ms = 0; waitpid(child, &status, WNOHANG) == 0;) {
             if (!wait_up_to(PATIENCE_MS, &end_ms)) {
                 (void)kill(child, SIGKILL);
-                fail("a child hangs");
+                err(1, "a child hangs");
             }
         }
         if (status)
-            fail("a child has failed");
+            err(1, "a child has failed");
     }
     exit(0);
 }
@@ -190,7 +190,7 @@ static void fork_grandchild(int fd, bool ends_first)
     if (child == 0) {
         for (int64_t end_ms = 0; ends_first && getppid() == parent;)
             if (!wait_up_to(PATIENCE_MS, &end_ms))
-                fail("the parent does not end");
+                err(1, "the parent does not end");
         answer(fd);
         exit(0);
     }
@@ -212,7 +212,7 @@ static void serve_twice(const char *address, int connections)
             fork_grandchild(fd, i % 2);
         close(fd);
         if (child < 0 || waitpid(child, &status, 0) != child || status)
-            fail("a child has failed");
+            err(1, "a child has failed");
     }
     while (wait(NULL) > 0) /* grandchildren */
         continue;
@@ -227,9 +227,9 @@ static int64_t ask(const char *address)
     char byte = 'x';
 
     if (write(fd, &byte, 1) != 1 || read(fd, &byte, 1) != 1)
-        fail(address);
+        err(1, "%s", address);
     if (read(fd, &byte, 1) != 0) /* the child's end */
-        fail(address);
+        err(1, "%s", address);
     close(fd);
     return monotonic_ns() - begin_ns;
 }

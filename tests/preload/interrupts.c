@@ -119,7 +119,7 @@ static void wait_for_flag(const char *way, int listener)
     signal_after_ms = now_ms();
     while (!is_signalled) {
         if (wait_by(way, listener) >= 0 || errno != EINTR)
-            fail(way);
+            err(1, "%s", way);
     }
     printf("%s: woken\n", way);
 }
@@ -136,15 +136,15 @@ static void wait_idle(const char *port, int listener)
     ours = connect_to(port, 0);
     fd = accept(listener, NULL, NULL);
     if (write(ours, &byte, 1) != 1 || read(fd, &byte, 1) != 1 || write(fd, &byte, 1) != 1)
-        fail("a request");
+        err(1, "a request");
     signals_only_while_blocked = true; /* not before the wait, which may begin late */
     signal_after_ms = now_ms() + 30;
     while (!is_signalled) {
         if (poll(polled, 2, -1) >= 0 || errno != EINTR)
-            fail("poll");
+            err(1, "poll");
     }
     if (signal_after_ms)
-        fail("the signal did not arrive in the middle of the wait");
+        err(1, "the signal did not arrive in the middle of the wait");
     printf("idle: woken\n");
 }
 
@@ -157,7 +157,7 @@ static void accept_after_restart(const char *port, int listener)
     pid_t client;
 
     if (pipe(pipe_ends) != 0)
-        fail("pipe");
+        err(1, "pipe");
     client = fork();
     if (client == 0) {
         if (read(pipe_ends[0], &byte, 1) != 1)
@@ -168,9 +168,9 @@ static void accept_after_restart(const char *port, int listener)
     handle(on_signal, SA_RESTART);
     signal_after_ms = now_ms();
     if (accept(listener, NULL, NULL) < 0 || !is_signalled)
-        fail("accept");
+        err(1, "accept");
     if (waitpid(client, &status, 0) != client || status)
-        fail("the client");
+        err(1, "the client");
     printf("restart: continues\n");
 }
 
@@ -181,7 +181,7 @@ static void poll_ignoring(int listener)
     handle(SIG_IGN, 0);
     signal_after_ms = now_ms();
     if (poll(polled, 2, 300) != 0)
-        fail("poll");
+        err(1, "poll");
     printf("ignored: continues\n");
 }
 

@@ -36,7 +36,7 @@ static void watch(int fd, uint32_t events, int operation)
     struct epoll_event event = {.events = events, .data.fd = fd};
 
     if (epoll_ctl(epoll_fd, operation, fd, &event) < 0)
-        fail("epoll_ctl");
+        err(1, "epoll_ctl");
 }
 
 static void pass_on(struct proxy_client *client)
@@ -87,7 +87,7 @@ static void from_upstream(int fd)
     if (count < 0 && errno == EAGAIN)
         return;
     if (count <= 0)
-        fail("upstream");
+        err(1, "upstream");
     give_all(1, client->fd, bytes, (size_t)count);
     client->out -= (unsigned)count;
     if (!client->out) {

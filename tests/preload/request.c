@@ -33,7 +33,7 @@ static void *keep_requests(void *unused)
         for (; sent < requests && sent < answered + depth; sent++)
             give_all(sent, fd, message, LINE + in);
         if (!take_all(answered, fd, answer, out))
-            fail("response");
+            err(1, "response");
     }
     close(fd);
     free(message);
@@ -68,7 +68,7 @@ static void *make_requests(void *number)
         }
         give_all(i, fd, message, (LINE + in) * (size_t)depth);
         if (!take_all(i + 1, fd, answer, out * (size_t)depth))
-            fail("response");
+            err(1, "response");
         wait_after_first(i);
     }
     close(fd);
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     memset(body, 'b', sizeof(body));
     for (int i = 0; i < connections; i++) {
         if (pthread_create(&threads[i], NULL, run, (void *)(long)i) != 0)
-            fail("thread");
+            err(1, "thread");
     }
     for (int i = 0; i < connections; i++)
         pthread_join(threads[i], NULL);

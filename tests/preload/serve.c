@@ -56,7 +56,7 @@ static void serve_by_threads(void)
         const int fd = accept(listener, NULL, NULL);
 
         if (fd < 0 || pthread_create(&threads[i], NULL, serve_thread, (void *)(long)fd) != 0)
-            fail("thread");
+            err(1, "thread");
     }
     while (count > 0)
         pthread_join(threads[--count], NULL);
@@ -82,7 +82,7 @@ static void give_parts(unsigned way, int fd, unsigned out)
         const ssize_t count = send(fd, body, first, MSG_MORE | MSG_NOSIGNAL);
 
         if (count < 0)
-            fail("send");
+            err(1, "send");
         first -= (unsigned)count;
     }
     give_all(way, fd, body, out - out / 2);
@@ -121,7 +121,7 @@ static void serve_by_sharers(void)
         pthread_mutex_init(&all[i].writing, NULL);
         for (int k = 0; k < SHARERS; k++) {
             if (pthread_create(&all[i].threads[k], NULL, serve_shared, &all[i]) != 0)
-                fail("thread");
+                err(1, "thread");
         }
     }
     for (int i = 0; i < left; i++) {
@@ -216,7 +216,7 @@ static bool answer(struct serve_client *client)
         if (count < 0 && errno == EAGAIN)
             return false;
         if (count < 0)
-            fail("write");
+            err(1, "write");
         client->out -= (unsigned)count;
     }
     return true;
@@ -279,7 +279,7 @@ static void watch(int fd, int how, int operation)
     struct epoll_event event = {.events = how == POLLOUT ? EPOLLOUT : EPOLLIN, .data.fd = fd};
 
     if (epoll_ctl(efd, operation, fd, &event) < 0)
-        fail("epoll_ctl");
+        err(1, "epoll_ctl");
 }
 
 static void serve_by_epoll(bool is_pool)
@@ -320,7 +320,7 @@ static void serve_by_poll(void)
     fds[0] = (struct pollfd){listener, POLLIN, 0};
     while (left > 0) {
         if (poll(fds, count, -1) < 0)
-            fail("poll");
+            err(1, "poll");
         for (nfds_t i = count - 1; i > 0; i--) {
             if (!fds[i].revents)
                 continue;
@@ -355,7 +355,7 @@ static void serve_by_select(void)
                 FD_SET(fd, &writable);
         }
         if (select(FD_SETSIZE, &readable, &writable, NULL, NULL) < 0)
-            fail("select");
+            err(1, "select");
         for (int fd = 0; fd < FD_SETSIZE; fd++) {
             if (fd == listener || !(FD_ISSET(fd, &readable) || FD_ISSET(fd, &writable)))
                 continue;

@@ -60,7 +60,7 @@ void take_answer(int fd)
     char answer[OUT];
 
     if (!take_all(0, fd, answer, OUT))
-        fail("answer");
+        err(1, "answer");
 }
 
 pid_t start_client(int requests)
@@ -84,7 +84,7 @@ void wait_client(pid_t pid)
     int status;
 
     if (waitpid(pid, &status, 0) != pid || status)
-        fail("client");
+        err(1, "client");
 }
 
 int taken(void)
@@ -92,7 +92,7 @@ int taken(void)
     const int fd = accept(listener, NULL, NULL);
 
     if (fd < 0)
-        fail("accept");
+        err(1, "accept");
     return fd;
 }
 
@@ -101,7 +101,7 @@ void take_request(int fd)
     char line[LINE];
 
     if (!take_all(0, fd, line, LINE))
-        fail("request");
+        err(1, "request");
 }
 
 void serve(int fd)
@@ -115,7 +115,7 @@ void expect_end(int fd)
     char byte;
 
     if (read(fd, &byte, 1) != 0)
-        fail("end");
+        err(1, "end");
     close(fd);
 }
 
@@ -129,7 +129,7 @@ TRICK(greeting)
 
     give_all(0, fd, "hello", 5);
     if (!take_all(0, ours, hello, 5))
-        fail("greeting");
+        err(1, "greeting");
     request(ours);
     serve(fd);
     take_answer(ours);
@@ -150,10 +150,10 @@ TRICK(binary)
 
     give_all(0, ours, query, sizeof(query));
     if (!take_all(0, fd, got, sizeof(query)))
-        fail("query");
+        err(1, "query");
     give_all(0, fd, got, sizeof(query));
     if (!take_all(0, ours, got, sizeof(query)))
-        fail("answer");
+        err(1, "answer");
     close(ours);
     expect_end(fd);
 }
@@ -165,13 +165,13 @@ TRICK(stdio)
     FILE *out = fdopen(fd, "w");
 
     if (!out)
-        fail("stream");
+        err(1, "stream");
     for (int i = 0; i < 2; i++) {
         request(ours);
         take_request(fd);
         fprintf(out, "%0*d", OUT, i);
         if ((i == 0 ? fflush(out) : fclose(out)) != 0)
-            fail("answer");
+            err(1, "answer");
         take_answer(ours);
     }
     close(ours);
@@ -192,16 +192,16 @@ TRICK(nothing)
     close(fd);
     close(ours);
     if (bind(to, &address.any, length) < 0 || connect(from, &address.any, length) < 0)
-        fail("bind");
+        err(1, "bind");
     for (unsigned way = 0; way < 12; way++) {
         if (give_by(way, from, line, LINE) != LINE || take_by(way, to, line, LINE) != LINE)
-            fail("datagram");
+            err(1, "datagram");
     }
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
-        fail("pair");
+        err(1, "pair");
     for (unsigned way = 0; way < 12; way++) {
         if (give_by(way, pair[0], line, LINE) != LINE || take_by(way, pair[1], line, LINE) != LINE)
-            fail("pair");
+            err(1, "pair");
     }
 }
 
@@ -214,20 +214,20 @@ TRICK(files)
     int ends[2];
 
     if (pipe(ends) < 0)
-        fail("pipe");
+        err(1, "pipe");
     line_write(line, next_id(), 0, sizeof(answer));
     for (int i = 0; i < 3; i++) {
         give_all(0, ours, line, LINE);
         take_request(fd);
         if (i == 0 && sendfile(fd, file, &offset, sizeof(answer)) != sizeof(answer))
-            fail("sendfile");
+            err(1, "sendfile");
         if (i == 1 && (splice(file, NULL, ends[1], NULL, sizeof(answer), 0) != sizeof(answer) ||
                        splice(ends[0], NULL, fd, NULL, sizeof(answer), 0) != sizeof(answer)))
-            fail("splice");
+            err(1, "splice");
         if (i == 2)
             give_all(0, fd, answer, sizeof(answer));
         if (!take_all(0, ours, answer, sizeof(answer)))
-            fail("answer");
+            err(1, "answer");
     }
     close(ours);
     expect_end(fd);
@@ -253,7 +253,7 @@ TRICK(unfinished)
         take_request(fd);
         for (int at = 0; at < 4; at++) {
             if (pread(file, answer, OUT, at) != OUT)
-                fail("pread");
+                err(1, "pread");
         }
         if (i == 1)
             break;
@@ -261,7 +261,7 @@ TRICK(unfinished)
         take_answer(ours);
     }
     if (pthread_create(&ender, NULL, ends_process, NULL) != 0)
-        fail("thread");
+        err(1, "thread");
     for (;;)
         pause();
 }
@@ -279,7 +279,7 @@ static void await(int fd, short events)
     struct pollfd one = {fd, events, 0};
 
     if (syscall(SYS_ppoll, &one, 1, &(struct timespec){10, 0}, NULL, 0) != 1)
-        fail("ppoll");
+        err(1, "ppoll");
 }
 
 /* Calls with all possible results, which must be the same as without the preload. */
@@ -387,7 +387,7 @@ static void *send_second_part(void *argument)
 
     for (int64_t end_ms = 0; ioctl(ends[1], FIONREAD, &left) == 0 && left;)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
-            fail("the first part is not read");
+            err(1, "the first part is not read");
     line_write(line, 1, 0, OUT);
     give_all(0, ends[0], line + 4, LINE - 4);
     return argument;
@@ -411,7 +411,7 @@ TRICK(pieces)
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
         pthread_create(&sender, NULL, send_second_part, ends) != 0 ||
         recvmmsg(fd, messages, 2, 0, NULL) < 1)
-        fail("recvmmsg");
+        err(1, "recvmmsg");
     pthread_join(sender, NULL);
     give_all(0, fd, body, OUT);
     take_answer(ours);
@@ -441,12 +441,12 @@ TRICK(leaving)
     pthread_t server;
 
     if (pthread_create(&server, NULL, serve_and_stay, &fd) != 0)
-        fail("thread");
+        err(1, "thread");
     wait_client(client);
     /* the client may have the answer before the thread's call returns */
     for (int64_t end_ms = 0; !__atomic_load_n(&has_served, __ATOMIC_ACQUIRE);)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
-            fail("the server does not return from its answer");
+            err(1, "the server does not return from its answer");
     _exit(0);
 }
 
@@ -455,12 +455,12 @@ static void need_descriptors(int count)
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        fail("RLIMIT_NOFILE");
+        err(1, "RLIMIT_NOFILE");
     limit.rlim_cur = (rlim_t)count + 100;
     if (limit.rlim_max < limit.rlim_cur)
         limit.rlim_max = limit.rlim_cur; /* root may */
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-        fail("RLIMIT_NOFILE");
+        err(1, "RLIMIT_NOFILE");
 }
 
 /* The client: sends a request on each of many connections, all before the first answer. */

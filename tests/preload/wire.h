@@ -8,6 +8,7 @@
 #define TESTS_PRELOAD_WIRE_H
 
 #include <arpa/inet.h>
+#include <err.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,12 +24,6 @@
 #define LINE     37 /* bytes of the line of a request */
 #define OUT      8  /* bytes of most answers */
 #define BODY_MAX 999999
-
-static inline void fail(const char *what)
-{
-    perror(what);
-    exit(1);
-}
 
 static inline int line_write(char line[LINE + 1], unsigned id, unsigned in, unsigned out)
 {
@@ -82,7 +77,7 @@ static inline int listen_at(const char *text)
 
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (fd < 0 || bind(fd, &address.any, length) < 0 || listen(fd, 4096) < 0)
-        fail(text);
+        err(1, "%s", text);
     return fd;
 }
 
@@ -93,7 +88,7 @@ static inline int connect_to(const char *text, int flags)
     const int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0), on = 1;
 
     if (fd < 0 || (connect(fd, &address.any, length) < 0 && errno != EINPROGRESS))
-        fail(text);
+        err(1, "%s", text);
     if (address.any.sa_family != AF_UNIX)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     return fd;
@@ -172,7 +167,7 @@ static inline void give_all(unsigned way, int fd, const char *buffer, size_t siz
         const ssize_t count = give_by(way, fd, buffer, size);
 
         if (count < 0)
-            fail("write");
+            err(1, "write");
         buffer += count;
         size -= (size_t)count;
     }

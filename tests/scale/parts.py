@@ -25,7 +25,6 @@ from kafka import Failed
 BUILD = pathlib.Path(os.environ["BUILD"])
 BLKIN = BUILD / "bin/blkin"
 PRODUCE = BUILD / "tests/scale/produce"
-AHEAD = BUILD / "tests/scale/ahead.so"
 PARTITIONS = 12
 OUT_PARTITIONS = 4  # of deltas and kept traces
 FOR_SPEED = ["java", "-Xmx1g", "-XX:-UsePerfData"]  # the options of the tests are for a quick start
@@ -94,7 +93,9 @@ class Worker(part.Part):
         super().__init__(run.folder / f"{name}.log", [BLKIN, "work", *part.options(keys)],
                          BABELTRACE_PLUGIN_PATH=str(BUILD / "plugins"), NOTIFY_SOCKET=str(notify))
         if ahead_ms:
-            self.environment.update(LD_PRELOAD=str(AHEAD), CLOCK_AHEAD_MS=str(ahead_ms))
+            clock = run.folder / f"{name}.clock"
+            clock.write_bytes((ahead_ms * 10**6).to_bytes(8, "little"))
+            self.environment.update(LD_PRELOAD=f"{BUILD}/tests/agent/parts/set_clock.so", SET_CLOCK=str(clock))
         self.ends = 0
 
     def keep_up(self):

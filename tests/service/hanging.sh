@@ -5,7 +5,7 @@
 # hanging_begin: builds $WORK/hang.so and starts a stand-in for systemd, after private_begin. The caller preloads hang.so
 # with HANG_WHILE=$WORK/hang.
 hanging_begin() {
-    "${CC:-cc}" -shared -fPIC -O2 -o "$WORK/hang.so" "$SRC/tests/power/hang.c" || fail "cannot compile hang.c"
+    "${CC:-cc}" -shared -fPIC -O2 -o "$WORK/hang.so" "$SRC/tests/power/disk.c" || fail "cannot compile disk.c"
     export NOTIFY_SOCKET=$WORK/systemd WATCHDOG_USEC=400000
     start_notified systemd || exit 1
 }

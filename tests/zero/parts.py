@@ -213,6 +213,23 @@ class World:
 
     # ---- the agent's rings ----------------------------------------------------------------------
 
+    def start_agent(self, endpoint, rules):
+        """Starts `blkin agent` with send=slow; servers that start later get its rings."""
+        self.environment = {
+            **self.environment, "BLKIN_SLOW": rules, "BLKIN_HOST": "no", "BLKIN_RINGS": str(self.folder / "rings"),
+            "BLKIN_RING_SOCKET": str(self.folder / "rings"), "BLKIN_RUNTIME_DIR": str(self.folder / "run"),
+            "BLKIN_STATE_DIR": str(self.folder / "state"), "BLKIN_ENDPOINT": endpoint,
+            "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")}
+        self.start("agent", BLKIN, "agent")
+        wait_until(lambda: self.agent_status().get("state") == "recording", "the agent records")
+
+    def agent_status(self):
+        return service_status("agent", environment=self.environment)
+
+    def agent_written(self):
+        """Returns the bytes in the agent's rings."""
+        return sum(memory["written_bytes"] for memory in self.agent_status()["rings"]["memories"])
+
     def record_rings(self):
         """Records without LTTng: `blkin agent` with send=all. The result is for read_rings()."""
         self.sessions += 1

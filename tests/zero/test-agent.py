@@ -16,7 +16,7 @@ import sys
 from clients import Nbd, Postgres, Redis
 from daemons import postgresql
 from load import Failed
-from parts import BLKIN, LIMIT_S, World, fetch, redis, run_main, service_status, wait_until
+from parts import LIMIT_S, World, fetch, redis, run_main, wait_until
 
 FAST = 50  # requests of each server
 SLOW_S = 1.5
@@ -32,18 +32,8 @@ class Agent:
         world.is_killed.add("taker")
         world.start("taker", sys.executable, f"{os.environ['SRC']}/tests/collector.py", port, self.sent, "whole",
                     port=port)
-        world.environment.update(BLKIN_RINGS=str(world.folder / "rings"), BLKIN_SLOW=f"*>{RULE_S}s", BLKIN_HOST="no",
-                                 BLKIN_RUNTIME_DIR=str(world.folder / "run"), BLKIN_STATE_DIR=str(world.folder / "state"),
-                                 BLKIN_RING_SOCKET=str(world.folder / "rings"), BLKIN_ENDPOINT=f"http://127.0.0.1:{port}",
-                                 BABELTRACE_PLUGIN_PATH=f"{os.environ['BUILD']}/plugins")
-        world.start("agent", BLKIN, "agent")
-        wait_until(lambda: self.status().get("state") == "recording", "the agent records")
-
-    def status(self):
-        return service_status("agent", environment=self.world.environment)
-
-    def written(self):
-        return sum(memory["written_bytes"] for memory in self.status()["rings"]["memories"])
+        world.start_agent(f"http://127.0.0.1:{port}", f"*>{RULE_S}s")
+        self.status, self.written = world.agent_status, world.agent_written
 
     def warm_up(self, ask):
         """Repeats requests until the server has its rings: it gets them a moment after its start."""

@@ -24,7 +24,7 @@ struct feed {
     struct export *export;
     const char *host;
     feed_done_fn *done;
-    feed_place_fn *place;
+    const struct joins *joins;
     void *context;
     struct timer step;
     enum feed_part part; /* the current part */
@@ -231,7 +231,7 @@ static bool feed_skip_or_tag(void *context, struct span *span)
         return true;
     assembler_tag(feed->pipeline.assembler, span, "blkin.kept",
                   selection_why(feed->selection, span->trace_id_high, span->trace_id));
-    if (feed->place(feed->context, (struct trace_id){span->trace_id_high, span->trace_id}, &place))
+    if (joins_find(feed->joins, (struct trace_id){span->trace_id_high, span->trace_id}, &place))
         join_put_span(span, &place);
     return false;
 }
@@ -290,7 +290,7 @@ void feed_start(struct feed *feed, struct feed_input *input)
 }
 
 struct feed *feed_new(struct loop *loop, struct export *export, const char *host,
-                      feed_done_fn *done, feed_place_fn *place, void *context)
+                      const struct joins *joins, feed_done_fn *done, void *context)
 {
     struct feed *feed = calloc(1, sizeof(*feed));
 
@@ -300,7 +300,7 @@ struct feed *feed_new(struct loop *loop, struct export *export, const char *host
                           .export = export,
                           .host = host,
                           .done = done,
-                          .place = place,
+                          .joins = joins,
                           .context = context};
     feed->step = (struct timer){.due = feed_step, .context = feed};
     return feed;

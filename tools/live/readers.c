@@ -509,8 +509,7 @@ static void readers_look_at(struct live_reader *reader)
     }
     is_stuck = wall_clock_ns() - reader->now.events_ns > STUCK_NS;
     (void)watch_look(&reader->watch, &reader->now.counts.input, is_stuck, clock_ms(), ignored);
-    if (reader->watch.is_still && !is_stuck && reader->is_own && !reader->is_retired &&
-        reader->now.counts.input.streams_open)
+    if (reader->watch.is_stalled && !is_stuck && reader->is_own && !reader->is_retired)
         reader->readers->on.stalled(reader->readers->on.context, reader);
 }
 

@@ -3,6 +3,7 @@
 
 #include "babeltrace-plugin/base/unix_socket.h"
 
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,12 +14,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-static void fail(const char *what)
-{
-    perror(what);
-    exit(1);
-}
 
 /* ---- the memory ---- */
 
@@ -56,7 +51,7 @@ void rings_walk(const struct rings *rings, uint32_t ring, struct rings_walker *w
     reader.at = 0;
     reader.counts = (struct ring_counts){0};
     if (!ring_read(&reader))
-        fail("malloc");
+        err(1, "malloc");
     walk->bad += reader.counts.damaged + reader.counts.jumps;
     walk->overwritten += reader.counts.overwritten;
     for (; ring_peek(&reader, &entry); ring_pass(&reader)) {
@@ -101,7 +96,7 @@ void agent_prepare(struct rings_agent *agent)
                    folder ? folder : "/tmp");
     if (!mkdtemp(agent->folder) || chmod(agent->folder, 0755) != 0 ||
         (folder && chmod(folder, 0755) != 0)) /* another user must be able to connect */
-        fail(agent->folder);
+        err(1, "%s", agent->folder);
     (void)snprintf(agent->path, sizeof(agent->path), "%s/socket", agent->folder);
     setenv(RING_VARIABLE, agent->path, 1);
 }
@@ -171,7 +166,7 @@ void agent_start(struct rings_agent *agent, const struct rings *rings)
         listen(agent->listener, 16) != 0 || rename(address.sun_path, agent->path) != 0 ||
         pipe2(agent->stop, O_CLOEXEC) != 0 ||
         (errno = pthread_create(&agent->thread, NULL, serve, agent)) != 0)
-        fail(agent->path);
+        err(1, "%s", agent->path);
 }
 
 void agent_give(struct rings_agent *agent, const struct rings *rings)

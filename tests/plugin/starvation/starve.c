@@ -1,7 +1,8 @@
 /*
  * The allocator that fails on request. In a plugin, the environment sets struct starve. With
- * STARVE_AT=N, allocation N fails; with STARVE_AFTER=1, all later ones, too. A last line on stderr
- * then has the numbers of allocations, of failed ones, and of blocks that were not freed.
+ * STARVE_AT=N, allocation N fails; with STARVE_AFTER=1, all later ones, too. Allocations smaller
+ * than STARVE_MIN do not fail. A last line on stderr then has the numbers of allocations, of failed
+ * ones, and of blocks that were not freed.
  *
  * The disk can fail, too. With STARVE_DISK=N, N long writes of the file transport fail with
  * ENOSPC. With STARVE_SYNC=1, each fsync() fails.
@@ -124,6 +125,7 @@ __attribute__((constructor)) static void read_environment(void)
 {
     const char *at = getenv("STARVE_AT");
     const char *disk = getenv("STARVE_DISK");
+    const char *least = getenv("STARVE_MIN");
 
     full_writes = disk ? strtol(disk, NULL, 10) : 0;
     has_bad_sync = getenv("STARVE_SYNC") != NULL;
@@ -132,6 +134,7 @@ __attribute__((constructor)) static void read_environment(void)
     is_from_environment = true;
     starve.fail_at = strtoull(at, NULL, 10);
     starve.fails_after = getenv("STARVE_AFTER") != NULL;
+    starve.min_size = least ? strtoull(least, NULL, 10) : 0;
 }
 
 __attribute__((destructor)) static void print_account(void)

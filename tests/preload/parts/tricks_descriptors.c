@@ -22,11 +22,11 @@ TRICK(raw_close)
     wait_client(client);
     line_write(line, next_id(), 0, OUT);
     if (syscall(SYS_pipe2, ends, 0) < 0 || (ends[0] != fd && ends[1] != fd))
-        fail("pipe");
+        err(1, "pipe");
     for (int i = 0; i < 10; i++) {
         give_all(0, ends[1], line, LINE);
         if (!take_all(0, ends[0], line, LINE))
-            fail("pipe");
+            err(1, "pipe");
     }
 }
 
@@ -43,7 +43,7 @@ TRICK(raw_reuse)
     client = start_client(3);
     fd = (int)syscall(SYS_accept4, listener, NULL, NULL, 0);
     if (fd != before)
-        fail("raw accept");
+        err(1, "raw accept");
     serve(fd);
     serve(fd);
     serve(fd);
@@ -57,10 +57,10 @@ static void expect_pipe_at(int fd)
     char byte = 'x';
 
     if (syscall(SYS_pipe2, ends, 0) < 0 || (ends[0] != fd && ends[1] != fd))
-        fail("pipe");
+        err(1, "pipe");
     give_all(0, ends[1], &byte, 1);
     if (!take_all(0, ends[0], &byte, 1))
-        fail("pipe");
+        err(1, "pipe");
     syscall(SYS_close, ends[0]);
     syscall(SYS_close, ends[1]);
 }
@@ -76,7 +76,7 @@ TRICK(ranges)
         serve(other);
         if (other != fd + 1 || (i == 0 ? close_range((unsigned)fd, (unsigned)other, 0)
                                        : (int)syscall(SYS_close_range, fd, other, 0)) < 0)
-            fail("close_range");
+            err(1, "close_range");
         wait_client(first);
         wait_client(second);
         expect_pipe_at(fd);
@@ -95,7 +95,7 @@ TRICK(dups)
     close(fd);
     serve(other);
     if (dup2(other, 200) != 200)
-        fail("dup2");
+        err(1, "dup2");
     close(other);
     serve(200);
     other = fcntl(200, F_DUPFD_CLOEXEC, 300);
@@ -118,7 +118,7 @@ static void over(bool is_raw)
     serve(other);
     if (is_raw ? syscall(SYS_dup3, other, fd, O_CLOEXEC) != fd || syscall(SYS_close, other) < 0
                : dup3(other, fd, O_CLOEXEC) != fd || close(other) < 0)
-        fail("dup3");
+        err(1, "dup3");
     serve(fd);
     wait_client(first);
     wait_client(second);
@@ -153,7 +153,7 @@ static void pass_descriptor(int to, int fd)
     head->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(head), &fd, sizeof(fd));
     if (sendmsg(to, &message, 0) != 1)
-        fail("sendmsg");
+        err(1, "sendmsg");
 }
 
 static int passed_descriptor(int from)
@@ -167,7 +167,7 @@ static int passed_descriptor(int from)
     int fd;
 
     if (recvmsg(from, &message, 0) != 1)
-        fail("recvmsg");
+        err(1, "recvmsg");
     memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
     return fd;
 }
@@ -179,7 +179,7 @@ TRICK(passing)
     pid_t server, client;
 
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
-        fail("socketpair");
+        err(1, "socketpair");
     server = fork();
     if (server == 0) {
         fd = passed_descriptor(ends[1]);
@@ -206,7 +206,7 @@ TRICK(passing_back)
     char byte = 'x';
 
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
-        fail("socketpair");
+        err(1, "socketpair");
     server = fork();
     if (server == 0) {
         fd = passed_descriptor(ends[1]);
@@ -220,7 +220,7 @@ TRICK(passing_back)
     serve(fd);
     pass_descriptor(ends[0], fd);
     if (!take_all(0, ends[0], &byte, 1))
-        fail("byte");
+        err(1, "byte");
     serve(fd);
     wait_client(client);
     wait_client(server);
@@ -240,7 +240,7 @@ TRICK(exec_over)
     if (server == 0) {
         snprintf(number, sizeof(number), "%d", fd);
         execl("/proc/self/exe", "tricks", "serve-2", number, NULL);
-        fail("exec");
+        err(1, "exec");
     }
     close(fd);
     wait_client(client);

@@ -100,7 +100,7 @@ static void *be_cancelled(void *argument)
     }
     __atomic_store_n(&victim->is_ready, true, __ATOMIC_RELEASE);
     wait_for_ever(victim->how, victim->fd);
-    fail("not cancelled");
+    err(1, "not cancelled");
     pthread_cleanup_pop(0);
     return NULL;
 }
@@ -112,10 +112,10 @@ static void cancel_in(int how, int fd)
     void *result;
 
     if (pthread_create(&thread, NULL, be_cancelled, &victim) != 0)
-        fail("thread");
+        err(1, "thread");
     for (int64_t end_ms = 0; !__atomic_load_n(&victim.is_ready, __ATOMIC_ACQUIRE);)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
-            fail("not ready");
+            err(1, "not ready");
     pause_us(5000); /* until the thread is in its call */
     pthread_cancel(thread);
     pthread_join(thread, &result);
@@ -175,7 +175,7 @@ TRICK(signalling)
     setitimer(ITIMER_REAL, &never, NULL);
     printf("interrupted %zd %d\n", result, errno);
     if (!take_all(0, ours, &byte, 1))
-        fail("answer");
+        err(1, "answer");
     close(ours);
     expect_end(fd);
 }
@@ -195,7 +195,7 @@ static void ring_in_us(int us)
     const struct itimerval once = {.it_value.tv_usec = us};
 
     if (setitimer(ITIMER_REAL, &once, NULL) < 0)
-        fail("setitimer");
+        err(1, "setitimer");
 }
 
 #define JUMPS 20000
@@ -212,7 +212,7 @@ static void make_calls(int fd)
     ring_in_us(jumps < JUMPS ? 20 : 0);
     while (jumps < JUMPS) {
         if (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0 || poll(polled, 2, 0) != 0)
-            fail("nothing is to be read");
+            err(1, "nothing is to be read");
     }
 }
 
@@ -226,7 +226,7 @@ static void begin_answer(int fd)
     if (sigsetjmp(before_call, 1) == 0) {
         ring_in_us(20000);
         give_all(0, fd, much, sizeof(much));
-        fail("not left");
+        err(1, "not left");
     }
 }
 
@@ -249,7 +249,7 @@ TRICK(jumping)
         take_answer(ours[1]);
         polled[0] = polled[1] = (struct pollfd){theirs[1], POLLIN, 0};
         if (poll(polled, 2, 1000) != 0)
-            fail("nothing is to be read");
+            err(1, "nothing is to be read");
         if (i == 0) {
             make_calls(theirs[1]);
         } else if (i == 1) {
@@ -280,7 +280,7 @@ static void abandon(int ours, int theirs)
         give_all(0, ours, line, LINE);
         serve(theirs);
         if (!take_all(0, ours, answer, OUT))
-            fail("answer");
+            err(1, "answer");
     }
 }
 
@@ -342,7 +342,7 @@ TRICK(waking)
         status = select(listener + 1, &set, NULL, NULL, &soon);
         sigprocmask(SIG_BLOCK, &alarm, NULL);
         if (status > 0 || (status < 0 && errno != EINTR))
-            fail("select");
+            err(1, "select");
     }
     setitimer(ITIMER_REAL, &never, NULL);
     printf("has woken up\n");
@@ -355,7 +355,7 @@ static int count_lines(const char *path, const char *word)
     int count = 0;
 
     if (!file)
-        fail(path);
+        err(1, "%s", path);
     while (fgets(line, sizeof(line), file))
         count += strstr(line, word) != NULL;
     fclose(file);
@@ -373,18 +373,18 @@ static void *limit_threads(void *unused)
 
     pthread_barrier_wait(&limiters);
     if (getrlimit(RLIMIT_NPROC, &limit) < 0 || setrlimit(RLIMIT_NPROC, &limit) < 0)
-        fail("RLIMIT_NPROC");
+        err(1, "RLIMIT_NPROC");
     if (!getenv("LD_PRELOAD"))
         return unused;
     if (count_lines("/proc/self/maps", "/libblkin-lttng.so") == 0)
-        fail("LTTng was not loaded before the limit on threads");
+        err(1, "LTTng was not loaded before the limit on threads");
     if (!(folder = opendir("/proc/self/task")))
-        fail("tasks");
+        err(1, "tasks");
     while (readdir(folder))
         tasks++;
     closedir(folder);
     if (tasks < 2 + LIMITERS + 1 + 2) /* ".", "..", these threads, main's, LTTng's two */
-        fail("LTTng's threads were not there before the limit on threads");
+        err(1, "LTTng's threads were not there before the limit on threads");
     pthread_barrier_wait(&limiters); /* all have counted */
     return unused;
 }

@@ -1,6 +1,10 @@
 /*
- * To be preloaded: a disk that hangs. While the file HANG_WHILE exists, two kinds of calls do not
- * return: fsync() of a file with HANG_NAME in its path, and a call that gives a file such a name.
+ * To be preloaded: a disk that is slow, or that hangs.
+ *
+ * With SLOW_MS each fsync() begins late. So a power cut falls far more often between a report and
+ * its data on disk, if there is such a moment. While the file HANG_WHILE exists, two kinds of calls
+ * do not return: fsync() of a file with HANG_NAME in its path, and a call that gives a file such a
+ * name.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,6 +16,16 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+static void wait_some(void)
+{
+    const char *most = getenv("SLOW_MS");
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    now = (struct timespec){0, now.tv_nsec / 1000 % ((most ? atol(most) : 0) + 1) * 1000000};
+    nanosleep(&now, NULL); /* the disk is slow */
+}
 
 static void hang(const char *path)
 {
@@ -28,8 +42,15 @@ int fsync(int fd)
 
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     (void)!readlink(link, path, sizeof(path) - 1);
+    wait_some();
     hang(path);
     return (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    wait_some();
+    return (int)syscall(SYS_fdatasync, fd);
 }
 
 int rename(const char *from, const char *to)
