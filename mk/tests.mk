@@ -94,7 +94,7 @@ $(starved_plugin): $(starve) $(plugin_parts)
 	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
 # traces that LTTng-UST could write, and traces that it could not
 made_traces := $(BUILD)/tests/plugin/traces/made
-$(made_traces): $(addprefix tests/plugin/,make_traces.py trace_events.py ctf.py)
+$(made_traces): $(addprefix tests/plugin/,make_traces.py trace_events.py ctf.py) tests/format/writer.py
 	@rm -rf $(@D) && mkdir -p $(@D)
 	$(call say,GEN)$(PYTHON) $< $(@D) && touch $@
 # a sink that prints what the C reader makes of a trace

@@ -26,6 +26,9 @@ struct unix_socket_kind {
     int backlog;
 };
 
+/* Returns false with error set if no socket can have this path. */
+bool unix_socket_set_address(struct sockaddr_un *address, const char *path, struct error *error);
+
 /* Replaces a socket that has no listener. Any other file of this name is an error, and so is a path
  * that is too long for a socket. Returns false with error set. */
 bool unix_socket_listen(struct unix_socket *listening, const struct unix_socket_kind *kind,
