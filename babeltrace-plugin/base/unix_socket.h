@@ -52,8 +52,8 @@ ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, i
  * this function before any client connects. */
 bool unix_socket_name_senders(int listener);
 
-/* Reads a message without waiting, and drops its bytes. *user is the kernel's word, not the
- * sender's. Returns false if there is no message, or no user with it. */
+/* Reads a message without waiting, and drops its bytes. The kernel sets *user, not the sender.
+ * Returns false if there is no message, or no user with it. */
 bool unix_socket_sender(int socket, uint32_t *user);
 
 #endif

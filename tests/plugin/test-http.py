@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # timeout: 150
-"""Delivery by HTTP to collectors that misbehave: faults that pass, batches, several requests at once, refusals.
+"""Delivery by HTTP to collectors that misbehave: transient faults, batches, several requests at once, refusals.
 
-If the fault passes, every span arrives. In every case the account is exact: see delivery.py. test-away.py has collectors
+After a transient fault, every span arrives. In every case the account is exact: see delivery.py. test-away.py has collectors
 that are away; test-http-tls.py has TLS, credentials and proxies.
 
 test-http.py [NAME]...     all scenarios, or those whose names contain one of these
@@ -23,7 +23,7 @@ from faulty_collector import *  # noqa: E402,F403 (faults are words here)
 from scenarios import PATIENCE, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 
 
-# ---- faults that pass: (script, other arguments of delivers()) ----------------------------------------
+# ---- transient faults: (script, other arguments of delivers()) ----------------------------------------
 
 RECOVERS = {
     **{"status_%d" % code: ([status(code)], {}) for code in (408, 502, 503, 504)},

@@ -109,7 +109,7 @@ static bool partition_take_origin(struct message_reading *reading, const struct 
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-/* Assigns field by field, as does partition_decode(): a struct assignment compiles to a loop, which
+/* Assigns field by field, as do the functions below: a struct assignment compiles to a loop, which
  * is slower. */
 static void partition_describe(const struct message_reading *reading, const struct otlp_span *span,
                                struct trace_span *described)
@@ -270,7 +270,7 @@ static void partition_count_message(const struct message_reading *reading,
     counts->messages_broken += decoded->is_broken;
 }
 
-/* Counts missing offsets, except those that the previous worker has counted. */
+/* Counts missing offsets, except those that the previous worker has read and counted. */
 static void partition_count_gap(const struct partition *partition, int64_t offset)
 {
     const int64_t expected =
