@@ -207,7 +207,7 @@ static bool hosts_is_due(const struct stage_host *host, const struct span_copy *
 
 /* ---- held spans ------------------------------------------------------------------------------ */
 
-/* Gives out the longest held span of the host, with the tags that are known. */
+/* Gives out the span of the host that was held for longest, with the tags that are known. */
 static void hosts_give_out(struct hosts *hosts, struct stage_host *host)
 {
     struct span_copy *held = host->first;
