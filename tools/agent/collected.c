@@ -155,26 +155,26 @@ void collected_skip(struct collected_trace *trace)
 
 /* Returns true if the fetch continues the earlier fetch of the trace without a gap. */
 static bool collected_continues(const struct collected_trace *trace,
-                                const struct collected_fetch *span)
+                                const struct collected_fetch *fetch)
 {
-    return trace->until_mono_ns >= span->from_mono_ns && trace->until_mono_ns &&
-           trace->from_mono_ns <= span->from_mono_ns &&
+    return trace->until_mono_ns >= fetch->from_mono_ns && trace->until_mono_ns &&
+           trace->from_mono_ns <= fetch->from_mono_ns &&
            (trace->from_place || trace->from_mono_ns == INT64_MIN);
 }
 
 void collected_note(struct collected *collected, struct trace_id id,
-                    const struct collected_fetch *span)
+                    const struct collected_fetch *fetch)
 {
     struct collected_trace *trace = collected_get(collected, id);
 
-    if (!trace || trace->until_mono_ns >= span->until_mono_ns)
+    if (!trace || trace->until_mono_ns >= fetch->until_mono_ns)
         return;
-    if (!collected_continues(trace, span)) {
-        trace->from_mono_ns = span->from_mono_ns;
-        trace->from_place = span->from_place;
+    if (!collected_continues(trace, fetch)) {
+        trace->from_mono_ns = fetch->from_mono_ns;
+        trace->from_place = fetch->from_place;
     }
-    trace->until_mono_ns = span->until_mono_ns;
-    trace->place = span->place;
+    trace->until_mono_ns = fetch->until_mono_ns;
+    trace->place = fetch->place;
     collected_change(trace);
 }
 

@@ -66,7 +66,7 @@ struct collected_fetch {
     uint64_t from_place, place;
 };
 void collected_note(struct collected *collected, struct trace_id id,
-                    const struct collected_fetch *span);
+                    const struct collected_fetch *fetch);
 
 /* Notes that the export got spans of the trace, or the span "incomplete". given: export_given(). */
 void collected_note_given(struct collected *collected, struct trace_id id, uint64_t given);

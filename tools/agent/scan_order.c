@@ -119,7 +119,7 @@ static void scan_add_windows(struct scan_order *order)
     }
 }
 
-/* Excludes sent spans: a window would send them again. */
+/* Excludes sent spans, which would be sent again. */
 static void scan_add_sent(struct scan_order *order)
 {
     const int64_t offset_ns = order->offset_ns;

@@ -83,8 +83,8 @@ static void scans_note_collected(struct scans *scans)
 {
     struct collected *collected = scans->agent->collected;
     const uint64_t given = export_given(scans->agent->export);
-    const struct collected_fetch span = {scans->result.reach_ns, scans->order.until_mono_ns,
-                                         scans->result.from_place, scans->order.place};
+    const struct collected_fetch fetch = {scans->result.reach_ns, scans->order.until_mono_ns,
+                                          scans->result.from_place, scans->order.place};
 
     const struct scan_wanted *wanted = scans->order.wanted; /* in the order of the requests */
 
@@ -92,7 +92,7 @@ static void scans_note_collected(struct scans *scans)
         for (size_t i = 0; i < r->count; i++) {
             const struct trace_id id = r->traces[i].id;
 
-            collected_note(collected, id, &span);
+            collected_note(collected, id, &fetch);
             collected_note_held(collected, id, wanted++->held_from_ns);
             collected_note_given(collected, id, given);
         }
