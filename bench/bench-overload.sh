@@ -24,8 +24,8 @@ die() {
     exit 1
 }
 
-# Adds the counters of losses: events that LTTng has discarded, spans that the sink has not delivered. An event is a
-# span here.
+# Prints the sums of the sink's account: events discarded by LTTng, events not in spans, spans not accepted, accepted
+# spans, missing events. An event is a span here.
 account() {
     grep -o 'blkin: events: .*' "$WORK/viewer.log" | "$PYTHON" -c '
 import re, sys

@@ -74,7 +74,7 @@ $(filter $(BUILD)/tests/otlp/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BU
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
 # these tests replace functions: of the clock, of the memory for OTLP spans, of signals, of sockets
-$(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wrap=sdk_memory_take,--wrap=sdk_memory_held,--wrap=clock_gettime
+$(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wrap=sdk_memory_take,--wrap=sdk_memory_held,--wrap=clock_gettime,--wrap=agent_step
 $(BUILD)/tests/agent/test-joined: ldflags += -Wl,--wrap=clock_gettime
 $(BUILD)/tests/service/test-loop: ldflags += -Wl,--wrap=sigprocmask
 $(BUILD)/tests/service/test-metrics: ldflags += -Wl,--wrap=accept4
@@ -94,7 +94,7 @@ $(starved_plugin): $(starve) $(plugin_parts)
 	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
 # traces that LTTng-UST could write, and traces that it could not
 made_traces := $(BUILD)/tests/plugin/traces/made
-$(made_traces): $(addprefix tests/plugin/,make_traces.py trace_events.py ctf.py)
+$(made_traces): $(addprefix tests/plugin/,make_traces.py trace_events.py ctf.py) tests/format/writer.py
 	@rm -rf $(@D) && mkdir -p $(@D)
 	$(call say,GEN)$(PYTHON) $< $(@D) && touch $@
 # a sink that prints what the C reader makes of a trace

@@ -41,31 +41,17 @@ static inline int check_status(void)
     return check_failures ? 1 : 0;
 }
 
-/* One of a program's tests, which the program's first argument selects. */
-struct check_mode {
+static struct check_test {
     const char *name;
     void (*run)(void);
-};
-
-/* Runs the mode with that name. The list ends with the name NULL. Returns the program's status. */
-static inline int check_run_mode(const struct check_mode *modes, const char *name)
-{
-    for (; modes->name; modes++) {
-        if (name && strcmp(modes->name, name) == 0) {
-            modes->run();
-            return check_status();
-        }
-    }
-    return 2;
-}
-
-static void (*check_tests[64])(void);
+} check_tests[64];
 static unsigned check_test_count;
 static void (*check_before)(void), (*check_after)(void); /* called around each test; NULL: none */
 
-static inline void check_add(void (*test)(void))
+static inline void check_add(const char *name, void (*run)(void))
 {
-    check_tests[check_test_count++] = test;
+    check_tests[check_test_count].name = name;
+    check_tests[check_test_count++].run = run;
 }
 
 static inline void check_run(void)
@@ -73,17 +59,30 @@ static inline void check_run(void)
     for (unsigned i = 0; i < check_test_count; i++) {
         if (check_before)
             check_before();
-        check_tests[i]();
+        check_tests[i].run();
         if (check_after)
             check_after();
     }
+}
+
+/* Runs the test with that name, which is a program's first argument. Returns the program's status.
+ */
+static inline int check_run_mode(const char *name)
+{
+    for (unsigned i = 0; name && i < check_test_count; i++) {
+        if (strcmp(check_tests[i].name, name) == 0) {
+            check_tests[i].run();
+            return check_status();
+        }
+    }
+    return 2;
 }
 
 #define TEST(name)                                            \
     static void name(void);                                   \
     __attribute__((constructor)) static void name##_add(void) \
     {                                                         \
-        check_add(name);                                      \
+        check_add(#name, name);                               \
     }                                                         \
     static void name(void)
 

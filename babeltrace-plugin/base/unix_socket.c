@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "unix_socket.h"
 
+#include "file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-static bool unix_socket_set_address(struct sockaddr_un *address, const char *path,
-                                    struct error *error)
+bool unix_socket_set_address(struct sockaddr_un *address, const char *path, struct error *error)
 {
     const size_t length = strlen(path);
 
@@ -35,8 +36,9 @@ static bool is_same(const struct sockaddr_un *address, const struct stat *before
 /* Removes a socket that has no listener. Any other file is an error. */
 static bool remove_stale(const struct sockaddr_un *address, int type, struct error *error)
 {
+    GUARD_FD int fd = -1;
     struct stat found;
-    int fd, answer;
+    int answer;
 
     if (lstat(address->sun_path, &found) < 0)
         return errno == ENOENT;
@@ -46,8 +48,6 @@ static bool remove_stale(const struct sockaddr_un *address, int type, struct err
     fd = new_socket(type);
     answer =
         fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
-    if (fd >= 0)
-        close(fd);
     if (answer != ECONNREFUSED && answer != ENOENT)
         return error_set(error, "socket \"%s\": another process listens there: name another socket",
                          address->sun_path);

@@ -26,6 +26,9 @@ struct unix_socket_kind {
     int backlog;
 };
 
+/* Returns false with error set if no socket can have this path. */
+bool unix_socket_set_address(struct sockaddr_un *address, const char *path, struct error *error);
+
 /* Replaces a socket that has no listener. Any other file of this name is an error, and so is a path
  * that is too long for a socket. Returns false with error set. */
 bool unix_socket_listen(struct unix_socket *listening, const struct unix_socket_kind *kind,
@@ -49,8 +52,8 @@ ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, i
  * this function before any client connects. */
 bool unix_socket_name_senders(int listener);
 
-/* Reads a message without waiting, and drops its bytes. *user is the kernel's word, not the
- * sender's. Returns false if there is no message, or no user with it. */
+/* Reads a message without waiting, and drops its bytes. The kernel sets *user, not the sender.
+ * Returns false if there is no message, or no user with it. */
 bool unix_socket_sender(int socket, uint32_t *user);
 
 #endif

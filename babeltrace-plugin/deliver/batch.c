@@ -149,7 +149,7 @@ void batch_arrange(struct batch *batch)
 
 /* ---- the list of batches --------------------------------------------------------------------- */
 
-static void batch_list_free_list(struct batch *batch)
+static void batch_free_linked(struct batch *batch)
 {
     while (batch) {
         struct batch *next = batch->next;
@@ -162,8 +162,8 @@ static void batch_list_free_list(struct batch *batch)
 void batch_list_clear(struct batch_list *batches)
 {
     batch_free(batches->open);
-    batch_list_free_list(batches->first);
-    batch_list_free_list(batches->pool);
+    batch_free_linked(batches->first);
+    batch_free_linked(batches->pool);
     batches->open = batches->first = batches->last = batches->pool = NULL;
     batches->pool_length = 0;
     batches->bytes = 0;

@@ -76,7 +76,7 @@ struct exporter *exporter_new(const struct exporter_options *options,
 /* Copies the span without its endpoints: see struct span. */
 void exporter_add(struct exporter *exporter, const struct span *span);
 
-/* The caller adds no span for this time: a request does not wait in vain for more spans. */
+/* Notes that the caller adds no span for this time: no request then waits in vain for spans. */
 void exporter_note_pause(struct exporter *exporter, int64_t pause_ms);
 
 /*

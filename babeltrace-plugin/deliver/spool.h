@@ -100,12 +100,12 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
 void spool_settle(struct spool *spool, struct spool_record *record, enum outcome outcome,
                   uint32_t spans);
 
-/* Gives the record back. A record with spans without an outcome stays for the next sink. */
+/* Gives the record back. Spans without an outcome stay in its file, or are dropped with it. */
 void spool_finish(struct spool *spool, struct spool_record *record);
 
 /* Sleeps until until_ms. Unless the collector has asked for this pause (is_asked), an answer to
- * another sender ends the pause. While one sender retries, the others sleep for 5 s. Returns false
- * at the end. */
+ * another sender ends the pause after 0.1 s. While one sender retries, the others sleep for 5 s.
+ * Returns false at the end. */
 bool spool_pause(struct spool *spool, const struct spool_record *record, int64_t until_ms,
                  bool is_asked);
 
@@ -113,8 +113,8 @@ bool spool_pause(struct spool *spool, const struct spool_record *record, int64_t
 void spool_stop(struct spool *spool);
 bool spool_is_stopped(struct spool *spool);
 
-/* Waits until the spool is empty, or the collector has been away for a second. Returns false at
- * until_ms. */
+/* Waits until the spool is empty or stopped, or the collector has been away for a second. Returns
+ * false at until_ms. */
 bool spool_wait(struct spool *spool, int64_t until_ms);
 
 #endif

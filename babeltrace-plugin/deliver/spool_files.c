@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <sys/file.h>
 
-/* a full spool removes one file at a time, and 15/16 of its bytes stay */
+/* A full spool of 1 MiB or more removes one file at a time, at most 1/16 of its bytes. */
 #define SEGMENTS    16
 #define SEGMENT_MIN (UINT64_C(64) << 10)
 #define SEGMENT_MAX (UINT64_C(16) << 20)

@@ -30,7 +30,7 @@ struct transport_reply {
     struct error error;     /* empty: accepted without a remark */
 };
 
-/* Copied spans, in runs for one message of one partition each. Zeros: none. */
+/* Copied spans in runs. Each run is for one message of one partition. Zeros: none. */
 struct arranged {
     struct body body;
     struct body_run *runs;

@@ -77,7 +77,7 @@ struct history {
     uint32_t value_count;
     uint32_t count; /* of samples */
     uint32_t room;  /* bytes for samples */
-    char *samples;  /* oldest first, in ascending order of time */
+    char *samples;  /* in ascending order of time */
 };
 
 enum history_added {
@@ -123,8 +123,8 @@ struct range {
     int64_t until_ns; /* the end of the last such step */
 };
 
-/* Reads view i in the time from start_ns to end_ns. A step that is much longer than the period is
- * ignored, unless the time is as long: HISTORY_STEP_PERIODS. */
+/* Reads the view with this index from start_ns to end_ns. A step that is much longer than the
+ * period is ignored, unless the time is as long: HISTORY_STEP_PERIODS. */
 #define HISTORY_STEP_PERIODS 4
 struct range history_range(struct history *history, unsigned view, int64_t start_ns,
                            int64_t end_ns);

@@ -101,7 +101,7 @@ struct trace_call {
     bool is_error;
 };
 
-/* Most calls of one span. */
+/* The most calls of one span. */
 #define TRACE_CALLS_MAX 2
 
 /* Writes the calls of a span of a linked trace, and returns their number. */

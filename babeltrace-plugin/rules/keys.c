@@ -230,7 +230,7 @@ bool pair_condition_holds(const struct rule_condition *condition,
 
 /* ---- values as text, and as bytes ------------------------------------------------------------ */
 
-/* Same as %#lx without printf(), because most spans have an address. */
+/* Same as 0x%lx without printf(), because most spans have an address. */
 static int value_show_hex(uint64_t integer, char *room)
 {
     const int digits = integer ? (67 - __builtin_clzll(integer)) / 4 : 1;

@@ -1,5 +1,5 @@
 /*
- * Reads rules from a file or a folder, and collects the rules for the events of a name.
+ * Reads rules from files, folders and shipped files, and collects the rules for events of a name.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -62,7 +62,7 @@ static bool rules_read_file(struct rules_reader *reader, const char *path)
     return has_worked;
 }
 
-static int rules_is_named(const struct dirent *entry)
+static int rules_is_rules_file(const struct dirent *entry)
 {
     const char *dot = strrchr(entry->d_name, '.');
 
@@ -72,7 +72,7 @@ static int rules_is_named(const struct dirent *entry)
 static bool rules_read_folder(struct rules_reader *reader, const char *path)
 {
     struct dirent **entries;
-    const int count = scandir(path, &entries, rules_is_named, alphasort);
+    const int count = scandir(path, &entries, rules_is_rules_file, alphasort);
     bool has_worked = count > 0;
 
     if (count <= 0)
@@ -90,7 +90,7 @@ static bool rules_read_folder(struct rules_reader *reader, const char *path)
     return has_worked;
 }
 
-/* RULES_PROCESS_NAMES: LTTng's statedump has the names. */
+/* The lookup RULES_PROCESS_NAMES. LTTng's statedump has the names. */
 static const char process_names[] = "[lookup process names]\n"
                                     "event = lttng_ust_statedump:procname\n"
                                     "key = $vpid\n"
@@ -246,7 +246,7 @@ static void class_add_fields(struct rule_class *class, const struct rule_fields 
         class_add_field(class, fields->fields[i]);
 }
 
-/* Adds a value that each event needs. */
+/* Adds the fields that every event of the point needs. */
 static void class_add_first(struct rule_class *class, const struct rules *rules,
                             const struct rule_point *point)
 {

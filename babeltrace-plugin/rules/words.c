@@ -156,8 +156,8 @@ bool rules_read_tags(struct rules_reader *reader, struct text text, struct span_
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Decimal, or hexadecimal after 0x; may begin with "-". */
-static bool words_is_number(struct text text, uint64_t *number, bool *is_negative)
+/* Reads a decimal number, or a hexadecimal one after 0x. It may begin with "-". */
+static bool words_read_number(struct text text, uint64_t *number, bool *is_negative)
 {
     char digits[32], *end;
 
@@ -209,7 +209,7 @@ static bool words_read_test(struct rules_reader *reader, struct text text, struc
         return rules_fail(reader, "FIELD == VALUE, with one of == != < > <= >=", all);
     test->comparison = words_comparisons[i].comparison;
     test->value.type = VALUE_INTEGER;
-    if (!words_is_number(text, &test->value.integer, &test->value.is_negative)) {
+    if (!words_read_number(text, &test->value.integer, &test->value.is_negative)) {
         if (text.length >= 2 && text.data[0] == '"' && text.data[text.length - 1] == '"')
             text = text_after(text_cut(text, text.length - 1), 1);
         else if (test->comparison != RULE_EQUAL && test->comparison != RULE_UNEQUAL)

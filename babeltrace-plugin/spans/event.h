@@ -1,8 +1,8 @@
 /*
  * The decoded event: the interface between trace readers and the assembler.
  *
- * A plain struct, so tests can drive the assembler without a trace or a daemon. All members come
- * from a trace and are untrusted: any value, any bytes.
+ * It is a plain struct, so tests can drive the assembler without a trace or a daemon. All members
+ * come from a trace and are untrusted: any value, any bytes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum event_kind {
-    /* the original's; a span has no end */
+    /* the original's, which has no event for the end of a span */
     EVENT_TIMESTAMP,      /* zipkin:timestamp: value is the annotation */
     EVENT_KEYVAL_TEXT,    /* zipkin:keyval_string, and zipkin:keyval of the oldest library */
     EVENT_KEYVAL_INTEGER, /* zipkin:keyval_integer */
@@ -118,7 +118,7 @@ static inline void event_hide_dashes(struct event *event)
 enum decoded {
     DECODED,
     DECODED_FOREIGN,    /* not an event of ours */
-    DECODED_ALARM,      /* blkin:slow: about no span */
+    DECODED_ALARM,      /* blkin:slow: the assembler does not use it */
     DECODED_UNWANTED,   /* of a trace or a time that the agent does not look for */
     DECODED_UNREADABLE, /* ours by name, but a field is missing or wrong */
     DECODED_NEWER,      /* of a version of the format that this sink does not know */

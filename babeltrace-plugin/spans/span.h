@@ -85,7 +85,7 @@ struct span_link {
     uint64_t span_id;
 };
 
-/* One annotation or tag in the span's log. The bytes of key and value follow. */
+/* The head of an entry in the span's log. The bytes of key and value follow. */
 struct span_entry {
     uint32_t type;
     uint32_t key_length;
@@ -113,7 +113,7 @@ struct span {
     const struct endpoint *endpoint;
     const struct endpoint *remote; /* NULL: not known */
     enum span_kind kind;
-    bool debug;          /* recorded against sampling */
+    bool debug;          /* recorded whatever sampling decides */
     bool shared;         /* a server's half under the id of the client's half */
     uint8_t mark;        /* see struct marks; 0: none */
     bool is_cut;         /* a text is only the beginning of the program's text */

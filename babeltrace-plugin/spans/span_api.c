@@ -305,7 +305,7 @@ static void add_log(struct whole *whole, struct text log)
 
 /* ---- the event ---- */
 
-static void add_named(struct whole *whole)
+static void add_whole(struct whole *whole)
 {
     struct assembler *assembler = whole->assembler;
     const struct event *event = whole->event;
@@ -359,7 +359,7 @@ static void assembler_add_whole_span(struct assembler *assembler, const struct e
         whole.lost_depth = 0;
         whole.from_ns = span->start_ns;
         whole.number = whole.own_number = 0;
-        add_named(&whole);
+        add_whole(&whole);
     }
     open_spans_give(&assembler->open, open);
 }

@@ -37,6 +37,7 @@ struct stage_kind {
      * malloc().
      */
     void (*take)(struct stage *stage, struct span *span);
+    void (*free)(struct stage *stage);
 
     /* A stage that holds no spans has NULL in the following members. */
 
@@ -47,7 +48,6 @@ struct stage_kind {
     bool (*flush_some)(struct stage *stage, unsigned most);
     /* The stage's own number of held spans. chain.c compares that number with the counts. */
     uint64_t (*held)(const struct stage *stage);
-    void (*free)(struct stage *stage);
 };
 
 /* Numbers of spans. */

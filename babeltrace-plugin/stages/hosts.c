@@ -110,8 +110,8 @@ static bool hosts_fits(const struct hosts *hosts, const struct stage_host *host,
 
 /* Makes room for another instance of the host, with `bytes` bytes of samples. Frees silent hosts,
  * so the caller must look up its host again. */
-static bool hosts_has_room(struct hosts *hosts, struct text name, enum host_group group,
-                           size_t bytes, int64_t now_ns)
+static bool hosts_find_room(struct hosts *hosts, struct text name, enum host_group group,
+                            size_t bytes, int64_t now_ns)
 {
     if (hosts_fits(hosts, hosts_find(hosts, name), group, bytes))
         return true;
@@ -207,7 +207,7 @@ static bool hosts_is_due(const struct stage_host *host, const struct span_copy *
 
 /* ---- held spans ------------------------------------------------------------------------------ */
 
-/* Gives out the longest held span of the host, with the tags that are known. */
+/* Gives out the span of the host that was held for longest, with the tags that are known. */
 static void hosts_give_out(struct hosts *hosts, struct stage_host *host)
 {
     struct span_copy *held = host->first;
@@ -323,7 +323,7 @@ static struct host_part *hosts_begin_part(struct hosts *hosts, struct stage_host
                          event->instance.length + HISTORY_BYTES_MAX;
 
     if (name.length > HOST_TEXT_MAX || event->instance.length > HOST_TEXT_MAX ||
-        !hosts_has_room(hosts, name, group, bytes, now_ns))
+        !hosts_find_room(hosts, name, group, bytes, now_ns))
         return NULL;
     *host = hosts_find(hosts, name); /* making room may have freed the host */
     if (!*host)

@@ -67,7 +67,7 @@ void pool_reserve(struct pool *pool)
  * maps nothing, and writes to few pages.
  */
 static struct {
-    char room[64 << 10]; /* used from its end on, so beside the small variables */
+    char room[64 << 10]; /* used from its end on, which is beside other variables */
     size_t used;
 } pool_first __attribute__((aligned(POOL_LINE)));
 

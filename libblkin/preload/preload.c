@@ -54,7 +54,7 @@ ssize_t preload_read_file(const char *path, char *text, size_t size)
     return length;
 }
 
-/* Runs before the constructors of libraries that are loaded later. */
+/* Runs before all other constructors of this library. */
 __attribute__((constructor(101))) static void preload_find_at_start(void)
 {
     preload_find_real();

@@ -107,19 +107,20 @@ static inline void scanning_want(struct scanning *scanning, const uint64_t *trac
 static inline uint64_t scanning_order(struct scanning *scanning, int64_t until_mono_ns)
 {
     struct held *first = scanning->count ? &scanning->held[scanning->count - 1] : NULL;
-    const struct scan_source source = {
-        .requests = scanning->requests, .collected = scanning->collected, .first = first};
 
     scan_order_free(&scanning->order);
     scanning->order =
-        (struct scan_order){.until_mono_ns = until_mono_ns,
+        (struct scan_order){.requests = scanning->requests,
+                            .collected = scanning->collected,
+                            .first_held = first,
+                            .until_mono_ns = until_mono_ns,
                             .offset_ns = SCANNING_OFFSET,
                             .begun_mono_ns = 17,
                             .places = scanning->places,
                             .index = scanning->requests->last_ms > 0 ? NULL : scanning->index,
                             .place = places_take(scanning->places, first),
                             .max_bytes = UINT64_MAX / 2};
-    if (!scan_order_make(&scanning->order, &source)) {
+    if (!scan_order_make(&scanning->order)) {
         fprintf(stderr, "no order\n");
         exit(1);
     }

@@ -253,12 +253,6 @@ static void answer(void *context, json_t *found)
     json_decref(found);
 }
 
-static bool find_place(void *context, struct trace_id id, struct join_place *join)
-{
-    (void)context, (void)id, (void)join;
-    return false;
-}
-
 /* Feeds an empty record. The allocation number fail_at fails. Returns true if an allocation has
  * failed. */
 static bool feed_starved(struct feed *feed, const struct scan_order *order, uint64_t fail_at)
@@ -296,7 +290,7 @@ TEST(test_feed_is_not_opened)
 {
     struct config *config = configure(file);
     struct export *export = open_export(config);
-    struct feed *feed = feed_new(loop, export, "host", answer, find_place, NULL);
+    struct feed *feed = feed_new(loop, export, "host", NULL, answer, NULL);
     struct scan_order order = {.selection = selection_new()};
     struct counts totals = {.output = {.spans = 0}};
     const json_int_t said = times_said("BK4054");

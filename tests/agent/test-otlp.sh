@@ -74,7 +74,7 @@ make begin # the agent is killed while the request lasts
 stop_part agent KILL
 before=$(date -u +%FT%T.%3NZ) killed_ms=$(date +%s%3N)
 start_agent
-wait_for 20 agent "that it records" is state recording || exit 1
+wait_for 20 agent "its recording" is state recording || exit 1
 name=$(ask "keep-last 60000" id) || exit 1
 wait_for 20 agent "the answer" kept "$name" || { ask "kept $name"; exit 1; }
 [[ $(ask "kept $name" hosts | jq -r ".[0].held_from") > "$before" ]] || fail "held_from is before the kill: $(ask "kept $name")"

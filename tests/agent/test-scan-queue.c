@@ -248,7 +248,7 @@ TEST(test_collected)
     collected_add(collected, first);
     collected_add(collected, second);
     collected_add(collected, first); /* the earliest begin counts, in any order of fetches */
-    trace->spans--;
+    trace->found.spans--;
     all = collected_json(trace);
     CHECK(json_integer_value(json_object_get(all, "spans")) == 2);
     CHECK(json_integer_value(json_object_get(all, "begin")) == 800);
@@ -274,7 +274,7 @@ TEST(test_cut)
         char text[20];
 
         collected_add(collected, json);
-        CHECK(!collected_find(collected, id_of(1))->is_cut);
+        CHECK(!collected_find(collected, id_of(1))->found.is_cut);
         for (unsigned id = 1; id <= 4096; id++) {
             (void)snprintf(text, sizeof(text), "%x", id << 8);
             (void)json_array_append_new(list, json_string(text));
@@ -347,8 +347,8 @@ TEST(test_file)
     trace = collected_find(collected, id_of(1));
     CHECK(trace && trace->held_from_ns == 815);
     CHECK(trace && trace->place == 0 && trace->until_mono_ns && trace->is_open &&
-          trace->asked_begin_ns == 4711 && trace->spans == 1);
-    CHECK(trace && ids_have(&trace->have, 0xa1) && ids_have(&trace->want, 0xa0));
+          trace->asked_begin_ns == 4711 && trace->found.spans == 1);
+    CHECK(trace && ids_have(&trace->found.have, 0xa1) && ids_have(&trace->found.want, 0xa0));
     CHECK_TEXT(trace ? trace->why : "", "osd*>20ms");
     collected_free(collected);
 

@@ -161,10 +161,10 @@ TEST(test_unreadable)
 /* Marks the trace as read by the last scan, as the agent does. */
 static void note(uint64_t trace)
 {
-    const struct collected_fetch span = {result.reach_ns, scanning.order.until_mono_ns,
-                                         result.from_place, scanning.order.place};
+    const struct collected_fetch fetch = {result.reach_ns, scanning.order.until_mono_ns,
+                                          result.from_place, scanning.order.place};
 
-    collected_note(scanning.collected, (struct trace_id){0, trace}, &span);
+    collected_note(scanning.collected, (struct trace_id){0, trace}, &fetch);
 }
 
 /* ---- later scans ----------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One user harms the agent in every way; another user's slow traces stay whole, and arrive as soon as without the harm.
+"""One user harms the agent in every way; another user's slow traces stay whole, and arrive at most twice as late.
 
 TRACES=100 MUTATIONS=1000000000 is the long run. MEASURE=1 checks the latencies, too: the machine must be idle.
 SPDX-License-Identifier: BSD-2-Clause

@@ -92,7 +92,7 @@ log-level = info
     def wait(self, what, of):
         return wait_until(lambda: of(self.status()), lambda: f"{what}; {self.status()}, {self.said()}", every_s=0.1)
 
-    def sick(self, check):
+    def failed_check(self, check):
         """Returns the doctor's text about a failed check; "": the check has not failed."""
         checks = json.loads(self.ask("doctor", "--json").stdout)["checks"]
         return " ".join(one["saw"] for one in checks if one["id"] == check and one["level"] == "bad")
@@ -425,7 +425,7 @@ cluster-config = yes""").start()
             publish(f"# version {number}\nalarm-poll-ms = {interval}")
             agent.wait("the version", lambda status: of_topic(status, "version") == f"version {number}")
         agent.wait("no broker at the start", lambda status: "refused" in status.get("cluster", {}).get("error", ""))
-        self.assertIn("is not reached: Connection refused", agent.sick("cluster.answers"))
+        self.assertIn("is not reached: Connection refused", agent.failed_check("cluster.answers"))
         broker.start()
         agent.wait("the broker", is_connected)
         self.assertNotIn("cluster_config", agent.status())
@@ -442,7 +442,7 @@ cluster-config = yes""").start()
 
         # with one mistake, no line of the text takes effect
         refuses("alarm-poll-ms = 7\nsend = al", 'blkin/config:1: parameter "alarm-poll-ms": expected 10 to 60000, got 7')
-        self.assertIn("blkin/config:1", agent.sick("cluster.config"))
+        self.assertIn("blkin/config:1", agent.failed_check("cluster.config"))
         for line in ("endpoint = http://other", "rules = /etc/passwd", "otlp-listen = 1", "cluster-user = me", "host-root = /",
                      "bearer-token-env = HOME", "retry-us = 2000", "stats-file = /x"):
             refuses(f"# 2\n{line}", f'blkin/config:2: "{line.split()[0]}": expected a key of [agent] that a reload changes')
@@ -477,7 +477,7 @@ cluster-config = yes""").start()
         agent.start()
         why = f'the broker refuses user "{host}"'
         agent.wait(why, lambda status: why in status.get("cluster", {}).get("error", ""))
-        self.assertIn(why, agent.sick("cluster.answers"))
+        self.assertIn(why, agent.failed_check("cluster.answers"))
 
     # ---- keys
 

@@ -23,8 +23,8 @@ from broker import ENVIRONMENT, JAVA, fetch_kafka, free_port, start_broker, star
 
 TRACES = ("packed", "steps", "two-hosts")
 SPANS = 20000  # of the driver, in addition
-FIRST = 1000001  # id; both programs have their own traces
-START_MS = 1735732800000  # of its spans
+FIRST = 1000001  # the id of the driver's first span: no recorded trace has it
+START_MS = 1735732800000  # of the driver's spans
 
 CONFIG = """
 receivers:
@@ -50,7 +50,7 @@ def module(path):
 
 
 def fetch(*command):
-    """Returns the program's path; the test is skipped without it, as both are large."""
+    """Returns the path of a fetched program. Without it the test is skipped, because the programs are large."""
     fetched = subprocess.run([f"{SRC}/scripts/{command[0]}", *command[1:], "--cached"], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, check=False)
     if fetched.returncode:
@@ -97,7 +97,7 @@ class Collectors(unittest.TestCase):
         cls.broker = start_broker(cls, JARS, folder)
 
     def sent(self, sink):
-        """Writes the sink's messages about the traces into files."""
+        """Yields what the sink writes into a file for each trace."""
         for trace in TRACES:
             path = f"{self.folder}/{trace}.{sink}"
             convert(trace, sink, "file:" + path)

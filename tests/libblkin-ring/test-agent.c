@@ -50,7 +50,7 @@ static void leave_for(struct rings *from, const struct rings *to)
 
 /* ---- no agent ---- */
 
-SCENARIO(no_folder)
+TEST(no_folder)
 {
     setenv(RING_VARIABLE, "/nowhere/at/all", 1);
     record();
@@ -58,7 +58,7 @@ SCENARIO(no_folder)
     CHECK(ring_find_state() == RING_NEVER);
 }
 
-SCENARIO(none)
+TEST(none)
 {
     setenv(RING_VARIABLE, "none", 1);
     agent_start(&agent, &memory);
@@ -69,7 +69,7 @@ SCENARIO(none)
 }
 
 /* Until the program has rings, the API is active, but does not record. */
-SCENARIO(late)
+TEST(late)
 {
     struct blkin_span span;
 
@@ -87,7 +87,7 @@ SCENARIO(late)
 
 /* A thread that makes spans without a pause does not look for rings at each span, but finds them.
  */
-SCENARIO(busy)
+TEST(busy)
 {
     for (unsigned i = 0; i < 100000; i++)
         record();
@@ -101,7 +101,7 @@ SCENARIO(busy)
 }
 
 /* The socket exists, and nobody listens. */
-SCENARIO(refused)
+TEST(refused)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -119,7 +119,7 @@ SCENARIO(refused)
 
 /* The agent accepts connections, and never answers. The program closes its descriptor after each
  * attempt. A blocking call would hang. */
-SCENARIO(silent)
+TEST(silent)
 {
     bool is_closed = false;
 
@@ -139,7 +139,7 @@ SCENARIO(silent)
 }
 
 /* Nobody accepts, and the backlog is full: a blocking connect() would hang. */
-SCENARIO(backlog)
+TEST(backlog)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -160,7 +160,7 @@ SCENARIO(backlog)
 }
 
 /* The program replaces the library's descriptor by one of its own. The library leaves it alone. */
-SCENARIO(closed)
+TEST(closed)
 {
     struct stat status;
     int found;
@@ -177,7 +177,7 @@ SCENARIO(closed)
 }
 
 /* A child does not keep the descriptor with which its parent waits for an answer. */
-SCENARIO(forked)
+TEST(forked)
 {
     int status = -1;
     pid_t pid;
@@ -194,7 +194,7 @@ SCENARIO(forked)
 }
 
 /* The agent sends an invalid memory. */
-SCENARIO(wrong)
+TEST(wrong)
 {
     memory.head->mark++;
     agent_start(&agent, &memory);
@@ -208,7 +208,7 @@ SCENARIO(wrong)
 
 /* The agent has left the memory before the program gets it. The program asks again soon, and not
  * only with the periodic work a second later. */
-SCENARIO(left_at_once)
+TEST(left_at_once)
 {
     uint64_t begin_ns;
 
@@ -236,7 +236,7 @@ static void check_records_elsewhere(void)
 }
 
 /* A program that cannot reach the agent, as in another root folder, keeps a replaced memory. */
-SCENARIO(replaced)
+TEST(replaced)
 {
     unsigned before;
 
@@ -257,7 +257,7 @@ SCENARIO(replaced)
  * work, which is due a second after the last process event. A busy machine may need several
  * attempts.
  */
-SCENARIO(replaced_while_fast)
+TEST(replaced_while_fast)
 {
     struct rings *from = &memory, *to = &other, *next;
     bool is_early = false;
@@ -286,7 +286,7 @@ SCENARIO(replaced_while_fast)
     agent_stop(&agent);
 }
 
-SCENARIO(exchanged)
+TEST(exchanged)
 {
     begin_recording();
     leave_for(&memory, &other);
@@ -298,7 +298,7 @@ SCENARIO(exchanged)
 
 /* A memory that the program has used before is mapped at the same address. So a program that
  * outlives many agents uses no more address space. */
-SCENARIO(again)
+TEST(again)
 {
     const struct ring_map *first;
     unsigned before;
@@ -317,7 +317,7 @@ SCENARIO(again)
 
 /* The agent has not read for a long time: the program asks, and gets the same memory. Meanwhile it
  * uses the memory. After a kill of the agent and of the fdserver, it gets another memory. */
-SCENARIO(quiet)
+TEST(quiet)
 {
     const struct ring_map *first;
     bool is_kept = true;
@@ -335,7 +335,7 @@ SCENARIO(quiet)
     agent_stop(&agent);
 }
 
-SCENARIO(left)
+TEST(left)
 {
     begin_recording();
     agent_stop(&agent);
@@ -346,7 +346,7 @@ SCENARIO(left)
 
 /* ---- another user ---- */
 
-SCENARIO(user)
+TEST(user)
 {
     if (geteuid() != 0)
         return;
@@ -362,7 +362,7 @@ SCENARIO(user)
 
 /* A server acts as its client's user for a while, and keeps its memory. It asks for a new memory
  * only under its own user, or after a long time. */
-SCENARIO(user_for_a_while)
+TEST(user_for_a_while)
 {
     unsigned before, asked;
     uint64_t since_ns;
@@ -397,7 +397,7 @@ SCENARIO(user_for_a_while)
 
 /* The new user may not connect: the program does not record, and does not write to the old memory.
  */
-SCENARIO(user_without)
+TEST(user_without)
 {
     if (geteuid() != 0)
         return;
@@ -410,7 +410,7 @@ SCENARIO(user_without)
 }
 
 /* The program has a root folder of its own, without the socket. */
-SCENARIO(another_root)
+TEST(another_root)
 {
     if (geteuid() != 0)
         return;
@@ -429,7 +429,7 @@ SCENARIO(another_root)
 
 /* A child that inherits a memory that the agent has left gets another one when it first looks, if
  * the agent is fast enough. */
-SCENARIO(forked_from_left)
+TEST(forked_from_left)
 {
     unsigned found = 0;
     int status;
@@ -449,7 +449,7 @@ SCENARIO(forked_from_left)
 }
 
 /* The agent's first answer arrives after the program has stopped waiting. */
-SCENARIO(another_root_of_a_busy_agent)
+TEST(another_root_of_a_busy_agent)
 {
     if (geteuid() != 0)
         return;
@@ -469,7 +469,7 @@ SCENARIO(another_root_of_a_busy_agent)
 
 #ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer needs more address space than the limit */
 /* A program with little address space does not map rings. */
-SCENARIO(narrow)
+TEST(narrow)
 {
     const struct rlimit little = {3 * memory.bytes, 3 * memory.bytes};
 

@@ -25,7 +25,7 @@ static bool rule_is_above_s(uint64_t seconds)
 
 /* A program gets rules with its rings, and changed rules with its periodic work. Damaged rules
  * change nothing. */
-SCENARIO(rules)
+TEST(rules)
 {
     struct ring_rules *there = (struct ring_rules *)(void *)(memory.memory.at + RING_RULES_AT);
     unsigned before;
@@ -64,7 +64,7 @@ static void check_own_rules(void)
     agent_stop(&agent);
 }
 
-SCENARIO(rules_of_the_environment)
+TEST(rules_of_the_environment)
 {
     setenv("BLKIN_SLOW", "*>1s", 1);
     blkin_init();
@@ -72,14 +72,14 @@ SCENARIO(rules_of_the_environment)
     check_own_rules();
 }
 
-SCENARIO(rules_of_a_file)
+TEST(rules_of_a_file)
 {
     setenv("BLKIN_SLOW_FILE", "/nonexistent", 1);
     blkin_init();
     check_own_rules();
 }
 
-SCENARIO(rules_of_the_program)
+TEST(rules_of_the_program)
 {
     blkin_init();
     CHECK(blkin_set_slow("*>1s") == 0);
@@ -104,12 +104,12 @@ static void check_flags(const char *setting, const char *flags)
     agent_stop(&agent);
 }
 
-SCENARIO(flags)
+TEST(flags)
 {
     check_flags(NULL, "01");
 }
 
-SCENARIO(random_flag)
+TEST(random_flag)
 {
     check_flags("1", "03");
 }

@@ -3,11 +3,11 @@
  * no system call, no store to memory that threads share. Needs a session that has blkin:span
  * enabled.
  *
- *     cost allocations   counts calls of malloc(3) and related functions during many spans
+ *     cost allocate      counts calls of malloc(3) and related functions during many spans
  *     cost writes        makes spans while the data of libblkin and its provider are read-only
  *     cost spans COUNT   exactly COUNT spans, for strace
  *     cost handler       the first span of a thread is in a signal handler: no allocation there
- *     cost errno         waits for a line; is errno unchanged while sub-buffers fill up?
+ *     cost errors        waits for a line; is errno unchanged while sub-buffers fill up?
  *     cost forks         children that make a span each, for strace
  *     cost start         prints the threads and the mappings of LTTng of a process that only links
  *                        libblkin
@@ -108,7 +108,7 @@ static int make_spans(long count)
     return recorded;
 }
 
-static void test_allocations(void)
+TEST(allocate)
 {
     long before;
 
@@ -148,7 +148,7 @@ static void *be_interrupted(void *unused)
     return unused;
 }
 
-static void test_handler(void)
+TEST(handler)
 {
     pthread_t thread;
 
@@ -159,7 +159,7 @@ static void test_handler(void)
 }
 
 /* Makes spans of both APIs: enough for some sub-buffers, after LTTng's consumer has gone. */
-static void test_errno(void)
+TEST(errors)
 {
     struct blkin_trace trace;
 
@@ -217,7 +217,7 @@ static void protect(int mode)
  * A store to protected data ends the program. The spans are so few that no periodic work becomes
  * due. The clock begins with short intervals: first, the test waits until these are over.
  */
-static void test_writes(void)
+TEST(writes)
 {
     int64_t end_ms = 0;
     int recorded;
@@ -272,11 +272,6 @@ static int make_children(void)
 
 int main(int argc, char **argv)
 {
-    static const struct check_mode modes[] = {{"allocations", test_allocations},
-                                              {"writes", test_writes},
-                                              {"handler", test_handler},
-                                              {"errno", test_errno},
-                                              {NULL, NULL}};
     const char *what = argc > 1 ? argv[1] : "";
 
     if (strcmp(what, "start") == 0)
@@ -285,5 +280,5 @@ int main(int argc, char **argv)
         return make_children();
     if (strcmp(what, "spans") == 0 && argc == 3)
         return make_spans(atol(argv[2])) == atol(argv[2]) ? 0 : 1;
-    return check_run_mode(modes, what);
+    return check_run_mode(what);
 }

@@ -95,7 +95,7 @@ BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
 }
 
 /* Ends no span, so that LTTng does not see the wrong times. */
-static void test_clock_that_steps_back(void)
+TEST(back)
 {
     int64_t begin_ns;
 
@@ -167,7 +167,7 @@ static void record(const char *name, const struct blkin_context *context)
     blkin_span_end(&span);
 }
 
-static void record_shares(void)
+TEST(shares)
 {
     const struct blkin_context debug = remote(BLKIN_CONTEXT_DEBUG, 7);
 
@@ -178,7 +178,7 @@ static void record_shares(void)
     record("debug", &debug);
 }
 
-static void record_severities(void)
+TEST(severities)
 {
     static const char *const names[] = {"emerg",   "alert",  "crit", "err",
                                         "warning", "notice", "info", "debug"};
@@ -256,12 +256,12 @@ static void test_cancelled(const char *path)
     CHECK(!is_root_sampled("changed by the program"));
 }
 
-static void print_first(void)
+TEST(first)
 {
     puts(is_root_sampled("first") ? "recorded" : "not recorded");
 }
 
-static void test_calls(void)
+TEST(calls)
 {
     CHECK(is_root_sampled("default"));
     test_ratio("ratio=0.1", 0.1);
@@ -272,16 +272,9 @@ static void test_calls(void)
 
 int main(int argc, char **argv)
 {
-    static const struct check_mode modes[] = {{"calls", test_calls},
-                                              {"first", print_first},
-                                              {"back", test_clock_that_steps_back},
-                                              {"severities", record_severities},
-                                              {"shares", record_shares},
-                                              {NULL, NULL}};
-
     if (argc == 3 && strcmp(argv[1], "cancelled") == 0) {
         test_cancelled(argv[2]);
         return check_status();
     }
-    return argc == 3 ? make_until(argv[2]) : check_run_mode(modes, argc > 1 ? argv[1] : "calls");
+    return argc == 3 ? make_until(argv[2]) : check_run_mode(argc > 1 ? argv[1] : "calls");
 }

@@ -28,7 +28,7 @@
 #define PER_SPAN 10 /* annotations of one of the handler's spans */
 #define END_NS   INT64_C(15000000000)
 
-static struct blkin_span in_handler;
+static struct blkin_span handler_span;
 static volatile sig_atomic_t delivered;
 static volatile sig_atomic_t ended;
 static volatile sig_atomic_t wanted;
@@ -39,14 +39,14 @@ static void handle(int signal)
     (void)signal;
     errno = 4711;
     if (delivered % PER_SPAN == 0)
-        blkin_span_begin(&in_handler, "handler", BLKIN_INTERNAL, NULL);
-    blkin_span_annotate(&in_handler, "signal");
-    blkin_step_begin(&in_handler, "step of the handler", BLKIN_INTERNAL);
-    BLKIN_TAG_INT64(&in_handler, "n", delivered);
-    blkin_step_end(&in_handler);
+        blkin_span_begin(&handler_span, "handler", BLKIN_INTERNAL, NULL);
+    blkin_span_annotate(&handler_span, "signal");
+    blkin_step_begin(&handler_span, "step of the handler", BLKIN_INTERNAL);
+    BLKIN_TAG_INT64(&handler_span, "n", delivered);
+    blkin_step_end(&handler_span);
     delivered++;
     if (delivered % PER_SPAN == 0) {
-        blkin_span_end(&in_handler);
+        blkin_span_end(&handler_span);
         ended++;
     }
     CHECK(errno == 4711);

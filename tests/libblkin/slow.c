@@ -4,7 +4,7 @@
  *     slow span SERVICE NAME MS [error] [keep=WHY] [tags=N]   a root span
  *     slow steps          spans whose steps are slow
  *     slow cap            more alarms than the cap lets through
- *     slow fork           alarms of a process and of its child
+ *     slow forks          alarms of a process and of its child
  *     slow threads        alarms of four threads at once
  *     slow signals        alarms of a signal handler and of the interrupted code
  *     slow set            blkin_set_slow()
@@ -93,7 +93,7 @@ static void step(struct blkin_span *span, const char *name, long ms)
 }
 
 /* The script's rules fit the steps, and not the spans. */
-static int steps(void)
+TEST(steps)
 {
     struct blkin_context context;
     struct blkin_span span;
@@ -132,12 +132,11 @@ static int steps(void)
         step(&span, "fast", 0);
     pause_us(SLOW_STEP_MS * 1000);
     blkin_span_end(&span);
-    return 0;
 }
 
 /* ---- the cap ---- */
 
-static int cap(void)
+TEST(cap)
 {
     struct blkin_span span;
 
@@ -157,7 +156,6 @@ static int cap(void)
         pause_us(50000);
         blkin_heartbeat();
     }
-    return check_status();
 }
 
 /* ---- at once ---- */
@@ -171,7 +169,7 @@ static void *work(void *unused)
     return unused;
 }
 
-static int threads(void)
+TEST(threads)
 {
     pthread_t made[4];
 
@@ -179,10 +177,9 @@ static int threads(void)
         CHECK(pthread_create(&made[i], NULL, work, NULL) == 0);
     for (int i = 0; i < 4; i++)
         CHECK(pthread_join(made[i], NULL) == 0);
-    return 0;
 }
 
-static int of_fork(void)
+TEST(forks)
 {
     int status = -1;
 
@@ -195,7 +192,6 @@ static int of_fork(void)
     }
     CHECK(wait(&status) > 0 && status == 0);
     slow("parent", 2);
-    return check_status();
 }
 
 static volatile sig_atomic_t in_handler;
@@ -227,7 +223,7 @@ static void set_many_rules(uint64_t until_ns)
 }
 
 /* At the end the lock of the rules is nearly always taken, also when periodic work needs it. */
-static int signals(void)
+TEST(signals)
 {
     const struct itimerval timer = {{0, 200}, {0, 200}};
     const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
@@ -247,12 +243,11 @@ static int signals(void)
     set_many_rules(blkin_now() + 3500000000);
     CHECK(setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL) == 0);
     printf("%ld %d\n", under, (int)in_handler);
-    return check_status();
 }
 
 /* ---- rules by call ---- */
 
-static int set(void)
+TEST(set)
 {
     CHECK(blkin_set_slow(NULL) == -EINVAL);
     CHECK(blkin_set_slow("*>1ms") == 0);
@@ -263,22 +258,9 @@ static int set(void)
     slow("still in force", 2);
     CHECK(blkin_set_slow("") == 0);
     slow("in force no more", 2000);
-    return check_status();
 }
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(void);
-    } modes[] = {{"steps", steps},  {"cap", cap},         {"threads", threads},
-                 {"fork", of_fork}, {"signals", signals}, {"set", set}};
-
-    if (argc >= 5 && strcmp(argv[1], "span") == 0)
-        return one_span(argv + 2);
-    for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
-        if (strcmp(argv[1], modes[i].name) == 0)
-            return modes[i].run();
-    }
-    return 2;
+    return argc >= 5 && strcmp(argv[1], "span") == 0 ? one_span(argv + 2) : check_run_mode(argv[1]);
 }

@@ -44,20 +44,20 @@ start_sessiond || exit 1
     show_log lttng
     fail "cannot start the session"
 }
-"$cost" allocations || fail "allocations: status $?"
+"$cost" allocate || fail "allocations: status $?"
 "$cost" handler || fail "the first span of a thread, in a signal handler: status $?"
 writes "without rules"
 
 # Rules that raise no alarm: the same. Alarms write to shared memory, but do not allocate.
 export BLKIN_SLOW='osd*:write>20ms, *>100s, error, max=50/s'
-"$cost" allocations || fail "allocations with rules: status $?"
+"$cost" allocate || fail "allocations with rules: status $?"
 writes "with rules"
-BLKIN_SLOW='*>0ns, max=1000000/s' "$cost" allocations || fail "allocations with alarms: status $?"
+BLKIN_SLOW='*>0ns, max=1000000/s' "$cost" allocate || fail "allocations with alarms: status $?"
 unset BLKIN_SLOW
 
 # The meters of usage: the same, once a thread has opened its meters.
 export BLKIN_SAMPLING=always,usage=3
-for mode in allocations handler; do
+for mode in allocate handler; do
     "$cost" $mode || fail "$mode with usage: status $?"
 done
 writes "with usage"
@@ -86,7 +86,7 @@ session broken blkin:span zipkin:timestamp
 # shellcheck disable=SC2154 # of private.sh
 consumer=$(pgrep -P "${private_pid[sessiond]}" lttng-consumerd) || fail "no consumer daemon"
 mkfifo "$WORK/go"
-"$cost" errno <"$WORK/go" >"$WORK/errno.log" &
+"$cost" errors <"$WORK/go" >"$WORK/errno.log" &
 pid=$!
 exec 3>"$WORK/go"
 wait_for 20 - "the program's first span" grep -qs ready "$WORK/errno.log" || exit 1

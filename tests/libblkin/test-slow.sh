@@ -147,7 +147,7 @@ assert told == 20000 and len(slow) < 1000, (told, len(slow))
 PY
 
 session fork blkin:slow blkin:span
-BLKIN_SLOW='*>1ms' "$slow" fork >"$WORK/fork.txt" || fail "slow fork: status $?"
+BLKIN_SLOW='*>1ms' "$slow" forks >"$WORK/fork.txt" || fail "slow fork: status $?"
 recorded fork
 check fork <<'PY'
 got = collections.defaultdict(list)

@@ -79,7 +79,7 @@ static void *complete(void *unused)
     return NULL;
 }
 
-static void handover(void)
+TEST(handover)
 {
     struct blkin_span root;
     pthread_t thread;
@@ -132,7 +132,7 @@ static void *record(void *name)
     return NULL;
 }
 
-static void crowd(void)
+TEST(crowd)
 {
     pthread_t threads[THREADS];
 
@@ -170,7 +170,7 @@ static int generation(const struct blkin_span *parent, int depth)
     return failures;
 }
 
-static void forks(void)
+TEST(forks)
 {
     struct blkin_span root;
 
@@ -208,7 +208,7 @@ static void *nest(void *unused)
     return NULL;
 }
 
-static void nested(void)
+TEST(nested)
 {
     pthread_t threads[NESTING_THREADS];
 
@@ -243,7 +243,7 @@ static void *have_children(void *unused)
     return NULL;
 }
 
-static void family(void)
+TEST(family)
 {
     pthread_t threads[THREADS];
 
@@ -281,7 +281,7 @@ static void *set_policies(void *unused)
     return unused;
 }
 
-static void policies(void)
+TEST(policies)
 {
     pthread_t threads[2];
 
@@ -308,9 +308,5 @@ static void policies(void)
 
 int main(int argc, char **argv)
 {
-    static const struct check_mode modes[] = {
-        {"handover", handover}, {"crowd", crowd},       {"forks", forks}, {"nested", nested},
-        {"family", family},     {"policies", policies}, {NULL, NULL}};
-
-    return check_run_mode(modes, argc > 1 ? argv[1] : NULL);
+    return check_run_mode(argc > 1 ? argv[1] : NULL);
 }

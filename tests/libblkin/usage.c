@@ -90,7 +90,7 @@ static void planted_wait(void)
     (void)pthread_join(other, NULL);
 }
 
-static void planted(void)
+TEST(planted)
 {
     set_level(3);
     planted_burn();
@@ -379,7 +379,7 @@ static void count_signal(int signal)
 }
 
 /* Handlers interrupt the program at random instructions. Each usage counts for the right span. */
-static void storm(void)
+TEST(storm)
 {
     const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
     struct blkin_span span, child;
@@ -403,7 +403,7 @@ static void storm(void)
     CHECK(signals >= 200);
 }
 
-static void charges(void)
+TEST(charges)
 {
     CHECK(blkin_set_sampling("always,unsampled:never,usage=3") == 0);
     nested();
@@ -417,10 +417,7 @@ static void charges(void)
 
 int main(int argc, char **argv)
 {
-    static const struct check_mode modes[] = {
-        {"planted", planted}, {"charges", charges}, {"storm", storm}, {NULL, NULL}};
-
     (void)blkin_init();
     record_span_with_faults("first", NULL, 0);
-    return check_run_mode(modes, argc > 1 ? argv[1] : NULL);
+    return check_run_mode(argc > 1 ? argv[1] : NULL);
 }

@@ -13,7 +13,7 @@
 
 /* ---- levels ---- */
 
-static void levels(void)
+TEST(levels)
 {
     static const char *const names[] = {"level 0", "level 1", "level 2", "level 3"};
     struct blkin_span span;
@@ -45,7 +45,7 @@ static void levels(void)
     record_span_with_faults("level 0", NULL, 1);
 }
 
-static void off(void)
+TEST(off)
 {
     struct blkin_span root, span;
 
@@ -102,7 +102,7 @@ static void *record_and_wait(void *unused)
     return unused;
 }
 
-static void descriptors(void)
+TEST(descriptors)
 {
     pthread_t threads[USAGE_THREADS];
     int fd = -1, other;
@@ -162,10 +162,7 @@ static void descriptors(void)
 
 int main(int argc, char **argv)
 {
-    static const struct check_mode modes[] = {
-        {"levels", levels}, {"off", off}, {"descriptors", descriptors}, {NULL, NULL}};
-
     (void)blkin_init();
     record_span_with_faults("first", NULL, 0);
-    return check_run_mode(modes, argc > 1 ? argv[1] : NULL);
+    return check_run_mode(argc > 1 ? argv[1] : NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * A program of a user of libblkin-dev: records as many spans as its argument says.
+ * A program of a user of libblkin-dev: program SERVICE [SPANS]. Records one span, or SPANS spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -86,8 +86,6 @@ static inline uint64_t number_bits(const struct script_line *line, char type, co
     double real;
     uint64_t bits;
 
-    if (type == 'B')
-        return strcmp(value, "true") == 0;
     if (type != 'D')
         return script_number(line, value);
     real = real_read(value, NULL);
@@ -97,7 +95,7 @@ static inline uint64_t number_bits(const struct script_line *line, char type, co
 
 /*
  * Writes the record of one word:
- * SEVERITY@OFFSET=text  s.KEY=text  I|U|D|B.KEY=number  remote="IP PORT SERVICE"
+ * SEVERITY@OFFSET=text  s.KEY=text  I|U|D.KEY=number  remote="IP PORT SERVICE"
  * step[.KIND]@OFFSET=NAME  done=OFFSET  number=N  from=OFFSET  left-open=
  * Returns false for any other word.
  */
@@ -127,7 +125,7 @@ static inline bool write_log_record(FILE *log, const struct script_line *line,
         write_length(log, value.length);
         write_word(log, script_number(line, key + 2));
         fwrite(value.data, 1, value.length, log);
-    } else if (key[0] && key[1] == '.' && strchr("sIUDB", key[0])) {
+    } else if (key[0] && key[1] == '.' && strchr("sIUD", key[0])) {
         fputc(key[0], log);
         write_length(log, strlen(key + 2));
         if (key[0] == 's')

@@ -2,7 +2,7 @@
 # timeout: 150
 """OTLP to collectors that misbehave: the faults of test-http.py and test-away.py, and those of OTLP alone.
 
-Every span arrives if the fault passes, and in every case the account is exact.
+After a transient fault, every span arrives. In every case the account is exact.
 
 test-otlp-http.py [NAME]...     all scenarios, or those whose names contain one of these
 

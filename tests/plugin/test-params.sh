@@ -49,9 +49,7 @@ refuses 'parameter "endpont" is not known: there are endpoint, ' 'endpont="http:
 refuses 'parameter "endpoint": expected a string, got an integer' 'endpoint=5'
 refuses 'parameter "batch-spans": expected an integer, got a string' 'batch-spans="ten"'
 refuses 'parameter "batch-spans": expected 1 to ' 'batch-spans=0'
-refuses 'parameter "spool-bytes": expected 1048576 to ' 'spool-bytes=1000'
 refuses 'parameter "spool-fsync": expected one of "second", "batch", "never", got always' 'spool-fsync="always"'
-refuses 'parameter "idle-timeout-ms": expected an integer, got a boolean' 'idle-timeout-ms=yes'
 refuses 'parameter "clock-correction": expected yes or no, got a string' 'clock-correction="no"'
 refuses 'parameter "end-timeout-ms": expected 0 to ' 'end-timeout-ms=+18446744073709551615'
 refuses 'parameter "closing-annotations": expected an array of strings or a string, got an integer' \

@@ -2,7 +2,14 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-from ctf import Characters, Enum, Float, Integer, Sequence, String, Structure, Trace
+import os
+import sys
+
+from ctf import Characters, Enum, Float, Integer, Sequence, String, Structure, Trace, to_bytes
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../format"))
+import writer  # noqa: E402
+from reader import step_id  # noqa: E402,F401
 
 S = 1000000000
 MS = 1000000
@@ -56,75 +63,55 @@ def add_blkin(trace):
         trace.event_class(name, fields)
 
 
-def digits(value, count=16):
-    """Writes a number of a log record: of base 16, the lowest digit first."""
-    return "".join(chr(48 + (value >> 4 * at & 15)) for at in range(count))
+def packed(made):
+    """Returns a part of a packed text, as writer.py makes it, as a text."""
+    return made.decode(errors="surrogateescape")
+
+
+def digits(value):
+    return packed(writer.hexadecimal(value))
 
 
 def number(value, count=8):
-    """Writes a number of base 64, the lowest digit first."""
-    return "".join(chr(48 + (value >> 6 * at & 63)) for at in range(count))
+    return packed(writer.number(value, count))
 
 
-def two_words(low, *more):
-    """Packs numbers into two words, from the lowest bit on: (value, bits)."""
-    value, shift = low, 64
-    for part, bits in more:
-        value |= part << shift
-        shift += bits
-    return number(value & 2**48 - 1) + number(value >> 48)
+def head(span, sequence, thread, monotonic, high=0, sampled=1000000, dropped=0):
+    return packed(writer.head(thread, high, sequence, span, monotonic, sampled, dropped))
 
 
-def head(span, sequence, thread, monotonic, high=0, sampled=1000000, dropped=0, version=1):
-    return (number(version, 1) + number(thread, 10) + two_words(high, (sequence, 32)) +
-            two_words(span, (sampled, 20), (dropped, 12)) + number(monotonic % 2**48))
-
-
-def detail_head(span, sequence, thread, monotonic, version=1):
-    return (number(version, 1) + number(thread, 10) + two_words(span, (sequence, 32)) +
-            number(monotonic % 2**48))
+def detail_head(span, sequence, thread, monotonic):
+    return packed(writer.detail_head(thread, sequence, span, monotonic))
 
 
 def tail(ip, port):
-    if isinstance(ip, bytes):
-        ip = ip.decode(errors="surrogateescape")
-    return ip + number(port, 3) + number(len(ip), 2)
+    return packed(writer.tail(to_bytes(ip), port))
 
 
 def annotation(at, text, severity=6):
-    return f"{severity}{number(len(text), 2)}{number(at % 2**48)}{text}"
+    return packed(writer.annotation(severity, at, text.encode()))
 
 
 def step(at, name, *inside, end=None, kind=0):
     """Writes a step with its contents; without an end it is left open."""
-    return "".join((f"({number(len(name) | kind << 7, 2)}{number(at % 2**48)}{name}", *inside,
-                    "" if end is None else f"){number(end % 2**48)}"))
+    return "".join((packed(writer.begin_step(name.encode(), kind, at)), *inside,
+                    "" if end is None else packed(writer.end_step(end))))
 
 
 def step_number(value):
-    return "#" + number(value, 4)
+    return packed(writer.step_number(value))
 
 
 def counted_from(at):
-    return "T" + number(at % 2**48)
+    return packed(writer.base(at))
 
 
 def tag(key, value):
-    return f"s{number(len(key), 2)}{number(len(value), 2)}{key}{value}"
+    return packed(writer.tag(key.encode(), value.encode()))
 
 
 def number_tag(type, key, bits):
-    return f"{type}{number(len(key), 2)}{number(bits, 11)}{key}"
-
-
-def step_id(span, steps):
-    """Derives the id as tracepoints/format/step_id.h does."""
-    factor, mask = 0xBF58476D1CE4E5B9, 2**64 - 1
-    span ^= span >> 29 ^ span >> 58
-    counter = span * pow(factor, -1, 2**64) & mask
-    counter = (counter ^ counter >> 32) + (steps * 0x9E3779B97F4A7C15 << 44) & mask
-    made = (counter ^ counter >> 32) * factor & mask
-    return made ^ made >> 29 or 1
+    return packed(writer.number_tag(type.encode(), key.encode(), bits))
 
 
 class Thread:

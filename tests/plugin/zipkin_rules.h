@@ -94,7 +94,7 @@ static inline bool rule_is_link(const json_t *value)
 }
 
 /* Does the OpenTelemetry collector's receiver give a tag of this name another meaning? */
-static inline bool rule_is_taken(const char *key)
+static inline bool rule_is_reserved_key(const char *key)
 {
     static const char *const prefixes[] = {"aws.",     "cloud.",   "container.", "deployment.",
                                            "device.",  "faas.",    "host.",      "k8s.",
@@ -124,7 +124,7 @@ static inline const char *tags_fault(json_t *tags)
                 return "a malformed link";
             continue;
         }
-        if (rule_is_taken(key))
+        if (rule_is_reserved_key(key))
             return "a tag with a key that a receiver gives another meaning";
     }
     return NULL;

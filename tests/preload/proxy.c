@@ -18,7 +18,7 @@ struct proxy_client {
     int upstream; /* -1: none */
     char request[LINE + IN_MAX];
     size_t length;
-    unsigned in, out; /* bytes of the response, to read */
+    unsigned in, out; /* bytes after the line, and bytes of the response that are missing */
 };
 
 static struct proxy_client clients[65536];
@@ -29,13 +29,13 @@ static struct proxy_client *queue[4096];
 static unsigned queue_first, queue_end;
 static const char *upstream_address;
 static bool is_pooled;
-static int efd, left;
+static int epoll_fd, left;
 
 static void watch(int fd, uint32_t events, int operation)
 {
     struct epoll_event event = {.events = events, .data.fd = fd};
 
-    if (epoll_ctl(efd, operation, fd, &event) < 0)
+    if (epoll_ctl(epoll_fd, operation, fd, &event) < 0)
         err(1, "epoll_ctl");
 }
 
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
     upstream_address = argv[2];
     is_pooled = atoi(argv[3]) > 0;
     left = atoi(argv[4]);
-    efd = epoll_create1(EPOLL_CLOEXEC);
+    epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     memset(of_upstream, -1, sizeof(of_upstream));
     for (int i = 0; i < atoi(argv[3]); i++) {
         const int fd = connect_to(upstream_address, 0);
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
     fcntl(listener, F_SETFL, O_NONBLOCK);
     watch(listener, EPOLLIN, EPOLL_CTL_ADD);
     while (left > 0) {
-        const int count = epoll_wait(efd, events, 64, -1);
+        const int count = epoll_wait(epoll_fd, events, 64, -1);
 
         for (int i = 0; i < count; i++) {
             const int fd = events[i].data.fd;

@@ -60,7 +60,7 @@ def read_expected(path):
 
 
 def buckets(values, scale):
-    """Returns value -> number, as in an exponential histogram."""
+    """Returns the index of each bucket of an exponential histogram -> the number of its values."""
     found = collections.Counter()
     for value, times in values.items():
         found[math.ceil(math.log2(value) * 2 ** scale) - 1] += times

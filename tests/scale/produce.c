@@ -1,9 +1,9 @@
 /*
  * Sends traces (see traces.h) to a topic of Kafka at a given rate. Each service's spans are in
- * messages of their own, and those of one trace are spread over a time, as from several hosts.
+ * messages of their own. The messages of a trace are spread over a time, as from several hosts.
  *
- * Prints a line each second: "TIME_MS MADE ACKNOWLEDGED FAILED QUEUED", in spans. At the end it
- * writes the account and the numbers of its traces as JSON into a file. SIGTERM ends it early.
+ * Each second, prints "TIME_MS MADE ACKNOWLEDGED FAILED" in spans, and the queued messages. At the
+ * end, writes the account and the numbers of its traces as JSON into a file. SIGTERM ends it early.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -210,7 +210,7 @@ static bool give_out(struct load *load, int64_t now_ns)
     return is_any;
 }
 
-/* Makes the traces that are due; false: no more of them. */
+/* Makes the traces that are due. Returns false at the end. */
 static bool make(struct load *load, double *before)
 {
     const double elapsed = seconds_now() - load->began;

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define SAVER_ROUNDS 20000
-#define LONGEST_US   60
+#define LONGEST_US   60    /* of the second job */
 #define LOST_MS      30000 /* after that no wake-up comes */
 
 static struct loop *loop;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fio, a proxy and a back end, of nbdkit, on three hosts, none of them instrumented. Requests are one trace of all tiers,
-# and the slow part is named. `make bench-servers` is the long version.
+# fio, nbdkit as a proxy and nbdkit as a back end, on three hosts, none of them instrumented. A request is one trace of
+# all tiers, and the slow part is named. `make bench-servers` is the long version.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180

@@ -44,19 +44,19 @@ def main():
     ends = end_in(sys.argv[1]), end_in(sys.argv[2])
     delay = float(sys.argv[3]) / 1000
     others = {ends[0]: ends[1], ends[1]: ends[0]}
-    under_way = collections.deque()  # (when, end, packet)
+    in_flight = collections.deque()  # (when, end, packet)
     print("wire of", sys.argv[3], "ms", flush=True)
     while True:
-        wait = max(0, under_way[0][0] - time.monotonic()) if under_way else None
+        wait = max(0, in_flight[0][0] - time.monotonic()) if in_flight else None
         for end in select.select(ends, (), (), wait)[0]:
             try:
                 packet = os.read(end, 65536)
             except BlockingIOError:
                 continue
-            if len(under_way) < PACKETS_MAX:
-                under_way.append((time.monotonic() + delay, others[end], packet))
-        while under_way and under_way[0][0] <= time.monotonic():
-            put(*under_way.popleft()[1:])
+            if len(in_flight) < PACKETS_MAX:
+                in_flight.append((time.monotonic() + delay, others[end], packet))
+        while in_flight and in_flight[0][0] <= time.monotonic():
+            put(*in_flight.popleft()[1:])
 
 
 main()

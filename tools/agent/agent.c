@@ -110,16 +110,6 @@ void agent_path(const struct agent *agent, const char *name, char path[4096])
     (void)snprintf(path, 4096, "%.4000s/%s", config_text(agent->config, "state-dir"), name);
 }
 
-/* Renames a state file that has the name of an earlier version. */
-static void agent_take_over(const struct agent *agent, const char *name, const char *path)
-{
-    char before[4096];
-
-    agent_path(agent, name, before);
-    if (access(path, F_OK) != 0)
-        (void)rename(before, path);
-}
-
 void agent_limit_requests(struct agent *agent)
 {
     const struct config *config = agent->config;
@@ -134,20 +124,11 @@ void agent_limit_requests(struct agent *agent)
 
 bool agent_open(struct agent *agent, struct error *error)
 {
-    char folder[4096];
-
     askers_begin(&agent->askers);
     agent_path(agent, "agent.json", agent->totals_file);
     agent_path(agent, "agent.fetched", agent->collected_file);
     if (!folder_make_private(config_text(agent->config, "state-dir"), error))
         return false;
-    agent_take_over(agent, "record.json", agent->totals_file);
-    agent_take_over(agent, "record.fetched", agent->collected_file);
-    agent_path(agent, "record", folder);
-    if (access(folder, F_OK) == 0)
-        say(BK4045,
-            "%s has slow traces of an earlier version, which are not sent: delete the folder",
-            folder);
     agent_limit_requests(agent);
     agent->alarms_seen = agent_totals_load(&agent->totals, agent->totals_file);
     agent->read_on = json_incref(agent->totals.read);

@@ -1,6 +1,7 @@
 /*
- * The state that all parts of the agent share: the configuration, the totals, the collected traces
- * and the waiting requests. Files store the totals and the traces. Each part has its own state:
+ * The agent: its parts, and the state that they share: the configuration, the totals, the collected
+ * traces and the waiting requests. Files store the totals and the traces. Each part has its own
+ * state:
  *
  *     service.c      the service: start, reload and end
  *     agent_rings.h  the rings of programs
@@ -66,7 +67,7 @@ struct agent_totals {
 extern const struct totals_table agent_table;
 
 struct agent {
-    struct frame *frame;
+    struct frame frame;
     const struct config *config; /* a reload replaces it */
     struct loop *loop;
     struct timer step;     /* starts the next scan, and judges traces */
@@ -84,6 +85,23 @@ struct agent {
     char totals_file[4096], collected_file[4096];
     char said[1024]; /* the last state that was logged */
     int64_t said_ms; /* when it was logged */
+
+    struct wants *wants;
+    struct alarms *alarms;
+    struct agent_rings *rings;
+    struct otlp_in *otlp;          /* NULL: no SDK sends spans here */
+    struct late_spans *late_spans; /* NULL: as otlp */
+    struct scans *scans;
+    struct sampler *sampler; /* NULL: host = no */
+    struct send_all *all;    /* NULL: send = slow */
+
+    /* service.c */
+    struct timer deadline; /* limits the time of stopping */
+    int64_t stepped_ms;    /* the time of the last step */
+    int64_t planned_ms;    /* the planned time of the next step; 0: no step was made */
+    int64_t saved_ms;      /* when settled spans last caused a save of the totals */
+    bool is_stopping, has_failed;
+    bool is_last_scan; /* a scan that fails is not retried */
 };
 
 /* Reads the files of an earlier run. The caller has set config, loop, host and step. Returns false

@@ -15,7 +15,6 @@
 
 struct alarms {
     struct agent *agent;
-    struct wants *wants;
     struct watcher watcher;
     struct timer poll;
     bool is_stopped;
@@ -146,7 +145,7 @@ static void alarms_ask(struct alarms *alarms)
         alarms->collected = request->next;
         request->next = NULL;
         if (request->count)
-            wants_send_for_alarms(alarms->wants, request);
+            wants_send_for_alarms(alarms->agent->wants, request);
         else
             requests_free(request);
     }
@@ -185,14 +184,13 @@ static void alarms_poll(void *context)
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
-struct alarms *alarms_new(struct agent *agent, struct wants *wants)
+struct alarms *alarms_new(struct agent *agent)
 {
     struct alarms *alarms = calloc(1, sizeof(*alarms));
 
     if (!alarms)
         return NULL;
     alarms->agent = agent;
-    alarms->wants = wants;
     alarms_seen_read(&alarms->alarms_seen, agent->alarms_seen);
     alarms->watcher = (struct watcher){
         .alarms_seen = &alarms->alarms_seen, .alarm = alarms_take, .context = alarms};

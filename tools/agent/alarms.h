@@ -13,7 +13,7 @@
 struct alarms;
 
 /* Returns NULL when out of memory. */
-struct alarms *alarms_new(struct agent *agent, struct wants *wants);
+struct alarms *alarms_new(struct agent *agent);
 void alarms_free(struct alarms *alarms); /* NULL is allowed */
 
 /* Adds or removes a memory. Before the removal, reads the last alarms, unless alarms_stop() was

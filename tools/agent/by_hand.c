@@ -11,7 +11,7 @@ static json_t *by_hand_problem(const char *text)
 }
 
 /* text: "ID ID ..."; the function changes the text. */
-static json_t *by_hand_keep(struct agent *agent, struct wants *wants, char *text)
+static json_t *by_hand_keep(struct agent *agent, char *text)
 {
     struct request *request;
     char *rest = NULL;
@@ -34,20 +34,20 @@ static json_t *by_hand_keep(struct agent *agent, struct wants *wants, char *text
             request->left_out++;
     }
     if (request && request->left_out == 0 && request->count)
-        return wants_send_by_hand(wants, request);
+        return wants_send_by_hand(agent->wants, request);
     agent->totals.traces_dropped += request ? request->left_out : 0;
     requests_free(request);
     return by_hand_problem("expected at least one trace id, and with the waiting traces not more "
                            "than fetch-traces allows");
 }
 
-json_t *by_hand_keep_last(struct agent *agent, struct wants *wants, int64_t last_ms,
-                          const char *service, const char *why)
+json_t *by_hand_keep_last(struct agent *agent, int64_t last_ms, const char *service,
+                          const char *why)
 {
     const char *refusal;
     struct request *request;
 
-    refusal = wants_refuses(wants, agent->host);
+    refusal = wants_refuses(agent->wants, agent->host);
     if (refusal)
         return json_pack("{ss+}", "error", "this agent ", refusal);
     request = request_new("", agent->host);
@@ -56,33 +56,33 @@ json_t *by_hand_keep_last(struct agent *agent, struct wants *wants, int64_t last
     request->last_ms = last_ms;
     request_set_why(request, why);
     (void)snprintf(request->service, sizeof(request->service), "%s", service);
-    return wants_send_by_hand(wants, request);
+    return wants_send_by_hand(agent->wants, request);
 }
 
 /* text: "MS [SERVICE]" */
-static json_t *by_hand_parse_last(struct agent *agent, struct wants *wants, const char *text)
+static json_t *by_hand_parse_last(struct agent *agent, const char *text)
 {
     char *end;
     const long long ms = strtoll(text, &end, 10);
 
     if (end == text || (*end && *end != ' ') || ms < 1 || ms > 86400000)
         return by_hand_problem("expected a number of 1 to 86400000 ms, and optionally a service");
-    return by_hand_keep_last(agent, wants, ms, end + strspn(end, " "), "");
+    return by_hand_keep_last(agent, ms, end + strspn(end, " "), "");
 }
 
-json_t *by_hand_answer(struct agent *agent, struct wants *wants, const char *request)
+json_t *by_hand_answer(struct agent *agent, const char *request)
 {
     char text[8192];
     json_t *answer;
 
     (void)snprintf(text, sizeof(text), "%s", request);
     if (strncmp(text, "keep ", 5) == 0)
-        return by_hand_keep(agent, wants, text + 5);
+        return by_hand_keep(agent, text + 5);
     if (strncmp(text, "keep-last ", 10) == 0)
-        return by_hand_parse_last(agent, wants, text + 10);
+        return by_hand_parse_last(agent, text + 10);
     if (strncmp(text, "kept ", 5) != 0)
         return NULL;
-    answer = judge_json(wants->judge, text + 5);
+    answer = judge_json(agent->wants->judge, text + 5);
     return answer ? answer
                   : by_hand_problem("the agent does not know this request: the agent was "
                                     "restarted, or the request is too old");

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define COLLECTED_TRACES_MAX 2048 /* if none of them is old: twice as many */
-#define COLLECTED_IDS_MAX    4096
 #define COLLECTED_AGE_NS     INT64_C(600000000000)
 #define WINDOWS              64
 
@@ -45,8 +44,7 @@ static void collected_free_trace(struct table_link *link)
 {
     struct collected_trace *trace = caa_container_of(link, struct collected_trace, in_table);
 
-    ids_free(&trace->have);
-    ids_free(&trace->want);
+    trace_spans_free(&trace->found);
     free(trace->line);
     free(trace);
 }
@@ -57,15 +55,9 @@ void collected_free(struct collected *collected)
     free(collected);
 }
 
-void collected_each(const struct collected *collected,
-                    void (*call)(void *context, struct collected_trace *trace), void *context)
+const struct table *collected_traces(const struct collected *collected)
 {
-    struct collected_trace *trace;
-
-    table_for_each(trace, &collected->traces, in_table)
-    {
-        call(context, trace);
-    }
+    return &collected->traces;
 }
 
 /* ---- traces ---------------------------------------------------------------------------------- */
@@ -87,7 +79,8 @@ static void collected_forget(struct collected *collected, int64_t before_mono_ns
     table_for_each(trace, &collected->traces, in_table)
     {
         if (trace->is_open || trace->given || trace->is_unsent ||
-            trace->until_mono_ns >= before_mono_ns)
+            trace->until_mono_ns >= before_mono_ns ||
+            (trace->sdk_until_ms && !trace->until_mono_ns))
             continue;
         if (trace->until_mono_ns > collected->forgotten_mono_ns)
             collected->forgotten_mono_ns = trace->until_mono_ns;
@@ -162,26 +155,26 @@ void collected_skip(struct collected_trace *trace)
 
 /* Returns true if the fetch continues the earlier fetch of the trace without a gap. */
 static bool collected_continues(const struct collected_trace *trace,
-                                const struct collected_fetch *span)
+                                const struct collected_fetch *fetch)
 {
-    return trace->until_mono_ns >= span->from_mono_ns && trace->until_mono_ns &&
-           trace->from_mono_ns <= span->from_mono_ns &&
+    return trace->until_mono_ns >= fetch->from_mono_ns && trace->until_mono_ns &&
+           trace->from_mono_ns <= fetch->from_mono_ns &&
            (trace->from_place || trace->from_mono_ns == INT64_MIN);
 }
 
 void collected_note(struct collected *collected, struct trace_id id,
-                    const struct collected_fetch *span)
+                    const struct collected_fetch *fetch)
 {
     struct collected_trace *trace = collected_get(collected, id);
 
-    if (!trace || trace->until_mono_ns >= span->until_mono_ns)
+    if (!trace || trace->until_mono_ns >= fetch->until_mono_ns)
         return;
-    if (!collected_continues(trace, span)) {
-        trace->from_mono_ns = span->from_mono_ns;
-        trace->from_place = span->from_place;
+    if (!collected_continues(trace, fetch)) {
+        trace->from_mono_ns = fetch->from_mono_ns;
+        trace->from_place = fetch->from_place;
     }
-    trace->until_mono_ns = span->until_mono_ns;
-    trace->place = span->place;
+    trace->until_mono_ns = fetch->until_mono_ns;
+    trace->place = fetch->place;
     collected_change(trace);
 }
 
@@ -269,20 +262,13 @@ void collected_add(struct collected *collected, const json_t *found)
 {
     struct trace_id id;
     struct collected_trace *trace;
-    int64_t begin_ns;
 
     if (!trace_id_read(json_string_value(json_object_get(found, "id")), &id))
         return;
     trace = collected_get(collected, id);
     if (!trace)
         return;
-    begin_ns = number_in(found, "begin");
-    if (begin_ns > 0 && (trace->begin_ns == 0 || begin_ns < trace->begin_ns))
-        trace->begin_ns = begin_ns;
-    trace->spans += (uint64_t)number_in(found, "spans");
-    trace->is_cut |= json_is_true(json_object_get(found, "cut"));
-    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(found, "have"), COLLECTED_IDS_MAX);
-    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(found, "want"), COLLECTED_IDS_MAX);
+    trace_spans_add(&trace->found, found);
     collected_change(trace);
 }
 
@@ -302,15 +288,16 @@ json_t *collected_json(const struct collected_trace *trace)
     const int64_t held_ns = collected_held_from(trace);
     char text[TRACE_ID_TEXT];
 
-    if (trace->spans == 0)
+    if (trace->found.spans == 0)
         return NULL;
     trace_id_text(trace->id, text);
     return json_pack("{ss, sI, so, so, so*, so*, so*}", "id", text, "spans",
-                     (json_int_t)trace->spans, "have", collected_ids_json(&trace->have, NULL),
-                     "want", collected_ids_json(&trace->want, &trace->have), "begin",
-                     trace->begin_ns ? json_integer(trace->begin_ns) : NULL, "held_from",
-                     held_ns > 0 ? json_integer(held_ns) : NULL, "cut",
-                     trace->is_cut ? json_true() : NULL);
+                     (json_int_t)trace->found.spans, "have",
+                     collected_ids_json(&trace->found.have, NULL), "want",
+                     collected_ids_json(&trace->found.want, &trace->found.have), "begin",
+                     trace->found.begin_ns ? json_integer(trace->found.begin_ns) : NULL,
+                     "held_from", held_ns > 0 ? json_integer(held_ns) : NULL, "cut",
+                     trace->found.is_cut ? json_true() : NULL);
 }
 
 json_t *collected_copy(const struct collected *collected, const json_t *found)
@@ -435,8 +422,7 @@ static void collected_load_trace(struct collected *collected, const json_t *json
     trace->is_unsent = json_is_true(json_object_get(json, "unsent")) && !trace->is_open;
     trace->asked_begin_ns = number_in(json, "asked");
     trace->deaths = (unsigned)number_in(json, "deaths");
-    if (number_in(json, "held") < clock_ns()) /* 0.9 has saved times since 1970 */
-        trace->held_from_ns = number_in(json, "held");
+    trace->held_from_ns = number_in(json, "held");
     (void)snprintf(trace->why, sizeof(trace->why), "%s", text_in(json, "why"));
     collected_change(trace);
     collected_add(collected, json_object_get(json, "found"));

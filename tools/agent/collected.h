@@ -8,6 +8,7 @@
 #define BLKIN_TOOLS_COLLECTED_H
 
 #include "babeltrace-plugin/base/table.h"
+#include "tools/otlp/sdk_store.h"
 #include "trace_id.h"
 
 struct collected_trace {
@@ -24,16 +25,18 @@ struct collected_trace {
     uint64_t given; /* settled when export_settled() reaches this number; 0: settled */
     int64_t asked_begin_ns; /* since 1970: the trace's begin by the request; 0: not known */
     char why[201];
-    int64_t begin_ns; /* since 1970: the begin of the first span found; 0: not known */
-    uint64_t spans;
+    struct trace_spans found;
     unsigned deaths; /* crashes of agents while the trace was open or unsent: see deaths.h */
-    bool is_cut;     /* `have` or `want` is incomplete */
     /* CLOCK_MONOTONIC; 0: not known. At one of the fetches, the rings of the trace's users had all
      * records from held_from_ns on. At the last, the store had all spans of SDKs from otlp_from_ns
      * on. */
     int64_t held_from_ns, otlp_from_ns;
-    struct ids have, want; /* the spans found, and their parents */
-    char *line;            /* the line of the file; NULL: the trace has changed */
+    char *line; /* the line of the file; NULL: the trace has changed */
+    /* late_spans.c: */
+    struct sdk_wanted sdk;        /* the spans of SDKs that were given */
+    int64_t sdk_until_ms;         /* the end of the watch for late spans; 0: not watched */
+    uint64_t sdk_take, sdk_after; /* the last late_spans_take(), and sdk.after before it */
+    char request[192], host[256]; /* the last request, and its host */
     struct table_link in_table;
 };
 
@@ -63,7 +66,7 @@ struct collected_fetch {
     uint64_t from_place, place;
 };
 void collected_note(struct collected *collected, struct trace_id id,
-                    const struct collected_fetch *span);
+                    const struct collected_fetch *fetch);
 
 /* Notes that the export got spans of the trace, or the span "incomplete". given: export_given(). */
 void collected_note_given(struct collected *collected, struct trace_id id, uint64_t given);
@@ -99,8 +102,10 @@ json_t *collected_json(const struct collected_trace *trace);
 /* Returns a copy of `found`, with "held_from" if that time is known. */
 json_t *collected_copy(const struct collected *collected, const json_t *found);
 
-void collected_each(const struct collected *collected,
-                    void (*call)(void *context, struct collected_trace *trace), void *context);
+/* Visits all traces. The body must add and remove none. */
+#define collected_for_each(trace, collected) \
+    table_for_each(trace, collected_traces(collected), in_table)
+const struct table *collected_traces(const struct collected *collected);
 
 /* Returns the text of the file; NULL: out of memory. Removes settled traces after ten minutes.
  * settled: export_settled(). A trace with unsettled spans is saved as not collected, and a window

@@ -51,24 +51,21 @@ static void deaths_on_signal(int number, siginfo_t *info, void *context)
         (void)raise(number);
 }
 
-static void deaths_count_trace(void *context, struct collected_trace *trace)
-{
-    (void)context;
-    if (trace->is_open || trace->is_unsent)
-        collected_note_deaths(trace, (unsigned)deaths.count);
-}
-
 static void deaths_count(struct agent *agent)
 {
     struct agent_totals *totals = &agent->totals;
     const int64_t place_ns = number_in(totals->read, "mono_ns");
+    struct collected_trace *trace;
 
     if (totals->deaths_at_ns != place_ns)
         totals->deaths = 0;
     totals->deaths_at_ns = place_ns;
     totals->deaths += place_ns ? (uint64_t)deaths.count : 0;
-    if (deaths.count)
-        collected_each(agent->collected, deaths_count_trace, NULL);
+    collected_for_each(trace, agent->collected)
+    {
+        if (deaths.count && (trace->is_open || trace->is_unsent))
+            collected_note_deaths(trace, (unsigned)deaths.count);
+    }
 }
 
 void deaths_watch(struct agent *agent)
@@ -112,22 +109,19 @@ bool deaths_skip_place(struct agent *agent)
 
 /* ---- open traces ----------------------------------------------------------------------------- */
 
-static void deaths_skip_trace(void *context, struct collected_trace *trace)
+static void deaths_skip_trace(struct agent *agent, struct collected_trace *trace)
 {
-    struct agent *agent = context;
     const struct verdict verdict = {
         .id = trace->id,
         .why = trace->why,
-        .time_ns = trace->asked_begin_ns ? trace->asked_begin_ns
-                   : trace->begin_ns     ? trace->begin_ns
-                                         : wall_clock_ns(),
+        .time_ns = trace->asked_begin_ns   ? trace->asked_begin_ns
+                   : trace->found.begin_ns ? trace->found.begin_ns
+                                           : wall_clock_ns(),
         .lacks = "two agents in a row crashed while they looked for this trace",
         .hosts = "",
         .held = ""};
     char text[TRACE_ID_TEXT];
 
-    if (trace->deaths < DEATHS_MAX || !(trace->is_open || trace->is_unsent))
-        return;
     trace_id_text(trace->id, text);
     say(BK4078,
         "trace %s is not looked for again, because %u agents in a row crashed while they looked "
@@ -144,5 +138,11 @@ static void deaths_skip_trace(void *context, struct collected_trace *trace)
 
 void deaths_skip_traces(struct agent *agent)
 {
-    collected_each(agent->collected, deaths_skip_trace, agent);
+    struct collected_trace *trace;
+
+    collected_for_each(trace, agent->collected)
+    {
+        if (trace->deaths >= DEATHS_MAX && (trace->is_open || trace->is_unsent))
+            deaths_skip_trace(agent, trace);
+    }
 }

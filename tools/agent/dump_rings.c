@@ -34,16 +34,6 @@ struct dump_list {
     unsigned left_out;               /* number of memories left out, each with a message */
 };
 
-/* The agent may have several descriptors of one memory. */
-static bool dump_has(const struct dump_list *list, ino_t inode)
-{
-    for (unsigned i = 0; i < list->seen; i++) {
-        if (list->inodes[i] == inode)
-            return true;
-    }
-    return false;
-}
-
 static void dump_leave_out(struct dump_list *list, const char *link, uint32_t user, const char *why)
 {
     (void)fprintf(stderr, "blkin agent: left out: %s, rings of user %" PRIu32 ": %s\n", link, user,
@@ -51,12 +41,17 @@ static void dump_leave_out(struct dump_list *list, const char *link, uint32_t us
     list->left_out++;
 }
 
-/* Returns false if the memory was seen already, or has no seals: then no program has it yet. */
+/* Returns false if the memory was seen already, as the agent may have several descriptors of it, or
+ * has no seals: then no program has it yet. */
 static bool dump_is_new(const struct dump_list *list, int fd, struct stat *status)
 {
-    const int seals = fcntl(fd, F_GET_SEALS);
+    unsigned i = 0;
 
-    return seals > 0 && fstat(fd, status) == 0 && !dump_has(list, status->st_ino);
+    if (fcntl(fd, F_GET_SEALS) <= 0 || fstat(fd, status) != 0)
+        return false;
+    while (i < list->seen && list->inodes[i] != status->st_ino)
+        i++;
+    return i == list->seen;
 }
 
 /* user: from the file's name, as programs may have overwritten the number in the memory. */

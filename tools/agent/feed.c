@@ -24,21 +24,18 @@ struct feed {
     struct export *export;
     const char *host;
     feed_done_fn *done;
-    feed_place_fn *place;
+    const struct joins *joins;
     void *context;
     struct timer step;
     enum feed_part part; /* the current part */
     struct selection *selection;
     struct pipeline pipeline;
-    struct scan_records records;
+    struct feed_input input;
     size_t next; /* offset of the next record */
     struct ring_clock clock;
-    struct buffer sdk_spans;
     struct otlp_decoding decoding;
     struct span whole;        /* reused for each span of an SDK */
-    char service[256];        /* of the input */
     struct selection *listed; /* the spans of the service; NULL: the input has no service */
-    struct halves *halves;    /* of the input */
     bool is_starved;          /* out of memory: halves are missing */
     uint64_t settled;         /* export_settled() when the feed last waited */
     int64_t wait_ms;          /* the end of that wait; 0: none yet */
@@ -80,14 +77,14 @@ static bool feed_some_records(struct feed *feed)
     struct pipeline *pipeline = &feed->pipeline;
     struct error ignored; /* the export checks the exporter itself */
 
-    for (unsigned i = 0; i < FEED_STEP && feed->next < feed->records.count; i++) {
-        const struct ring_entry entry = scan_entry(&feed->records, feed->next++);
+    for (unsigned i = 0; i < FEED_STEP && feed->next < feed->input.records.count; i++) {
+        const struct ring_entry entry = scan_entry(&feed->input.records, feed->next++);
 
         feed_give(feed, &entry);
     }
     assembler_advance(pipeline->assembler, pipeline->intake.counts.trace_time_ns);
     (void)pipeline_advance(pipeline, &ignored);
-    return feed->next < feed->records.count;
+    return feed->next < feed->input.records.count;
 }
 
 /* ---- spans of SDKs --------------------------------------------------------------------------- */
@@ -108,8 +105,8 @@ static bool feed_skip_listed(void *context, struct span *span)
     struct feed *feed = context;
     const struct text name = span->endpoint ? span->endpoint->service : (struct text){"", 0};
 
-    if (name.length == strlen(feed->service) &&
-        strncasecmp(name.data, feed->service, name.length) == 0)
+    if (name.length == strlen(feed->input.service) &&
+        strncasecmp(name.data, feed->input.service, name.length) == 0)
         selection_note(feed->listed, span);
     return true;
 }
@@ -133,17 +130,17 @@ static json_t *feed_listed(const struct feed *feed)
 /* Returns NULL when out of memory. */
 static json_t *feed_found(struct feed *feed)
 {
-    if (feed->halves)
+    if (feed->input.halves)
         return feed->is_starved ? NULL : json_object();
-    return feed->service[0] ? feed_listed(feed) : selection_found(feed->selection);
+    return feed->input.service[0] ? feed_listed(feed) : selection_found(feed->selection);
 }
 
 static void feed_close(struct feed *feed)
 {
     export_close_pipeline(feed->export, &feed->pipeline);
     feed->pipeline = (struct pipeline){.shared = NULL};
-    scan_records_free(&feed->records);
-    buffer_free(&feed->sdk_spans);
+    scan_records_free(&feed->input.records);
+    buffer_free(&feed->input.sdk_spans);
     selection_free(feed->listed);
     feed->listed = NULL;
     feed->part = FEED_NOTHING;
@@ -167,7 +164,7 @@ static void feed_some(struct feed *feed)
             feed->part = FEED_SDK_SPANS;
         break;
     case FEED_SDK_SPANS:
-        if (!feed->sdk_spans.length ||
+        if (!feed->input.sdk_spans.length ||
             !otlp_decode_some(&feed->decoding, FEED_STEP, feed_give_sdk_span, feed))
             feed->part = FEED_FLUSH;
         break;
@@ -222,8 +219,8 @@ static bool feed_skip_or_tag(void *context, struct span *span)
     struct join_place place;
     struct join_half half;
 
-    if (feed->halves) {
-        feed->is_starved |= join_read_half(span, &half) && !halves_add(feed->halves, &half);
+    if (feed->input.halves) {
+        feed->is_starved |= join_read_half(span, &half) && !halves_add(feed->input.halves, &half);
         return true;
     }
     selection_note(feed->selection, span);
@@ -231,13 +228,14 @@ static bool feed_skip_or_tag(void *context, struct span *span)
         return true;
     assembler_tag(feed->pipeline.assembler, span, "blkin.kept",
                   selection_why(feed->selection, span->trace_id_high, span->trace_id));
-    if (feed->place(feed->context, (struct trace_id){span->trace_id_high, span->trace_id}, &place))
+    if (joins_find(feed->joins, (struct trace_id){span->trace_id_high, span->trace_id}, &place))
         join_put_span(span, &place);
     return false;
 }
 
-static bool feed_open(struct feed *feed, const struct feed_input *input, struct error *error)
+static bool feed_open(struct feed *feed, struct error *error)
 {
+    const struct feed_input *input = &feed->input;
     struct pipeline *pipeline = &feed->pipeline;
     struct stage *list_stage;
 
@@ -249,7 +247,7 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
     pipeline->wall_clock_ns = input->order->offset_ns;
     if (!pipeline->choice || !export_open_pipeline(feed->export, pipeline, error))
         return false;
-    if (!feed->service[0])
+    if (!feed->input.service[0])
         return true;
     error_set(error, "out of memory");
     feed->listed = selection_new();
@@ -265,21 +263,18 @@ void feed_start(struct feed *feed, struct feed_input *input)
 {
     struct error error;
 
-    feed->records = input->records;
-    feed->sdk_spans = input->sdk_spans;
+    feed->input = *input;
     input->records = (struct scan_records){.count = 0};
     input->sdk_spans = (struct buffer){.length = 0};
-    feed->halves = input->halves;
     feed->is_starved = false;
     feed->next = 0;
     feed->wait_ms = 0;
     feed->clock =
         (struct ring_clock){INT64_MIN / 2, input->order->until_mono_ns, input->order->offset_ns};
-    memcpy(feed->service, input->service, strnlen(input->service, sizeof(feed->service) - 1) + 1);
-    if (feed->sdk_spans.length)
+    if (feed->input.sdk_spans.length)
         otlp_decode_begin(&feed->decoding,
-                          (struct text){feed->sdk_spans.data, feed->sdk_spans.length});
-    if (feed_open(feed, input, &error)) {
+                          (struct text){feed->input.sdk_spans.data, feed->input.sdk_spans.length});
+    if (feed_open(feed, &error)) {
         feed->part = FEED_RECORDS;
         timer_set(feed->loop, &feed->step, 0);
         return;
@@ -290,7 +285,7 @@ void feed_start(struct feed *feed, struct feed_input *input)
 }
 
 struct feed *feed_new(struct loop *loop, struct export *export, const char *host,
-                      feed_done_fn *done, feed_place_fn *place, void *context)
+                      const struct joins *joins, feed_done_fn *done, void *context)
 {
     struct feed *feed = calloc(1, sizeof(*feed));
 
@@ -300,7 +295,7 @@ struct feed *feed_new(struct loop *loop, struct export *export, const char *host
                           .export = export,
                           .host = host,
                           .done = done,
-                          .place = place,
+                          .joins = joins,
                           .context = context};
     feed->step = (struct timer){.due = feed_step, .context = feed};
     return feed;

@@ -8,7 +8,7 @@
 #define BLKIN_TOOLS_FEED_H
 
 #include "export.h"
-#include "halves.h"
+#include "joins.h"
 #include "scan.h"
 
 /* The most traces of a window that an answer lists. */
@@ -21,18 +21,16 @@ struct feed;
  * `found` are empty. NULL: the pipeline could not be opened, or memory ran out. */
 typedef void feed_done_fn(void *context, json_t *found);
 
-/* Sets the place of a trace: see joins_find(). False: the span keeps its ids. */
-typedef bool feed_place_fn(void *context, struct trace_id id, struct join_place *place);
-
-/* `host` must outlive the feed. Returns NULL when out of memory. */
+/* joins: knows the places of traces. Pointers must outlive the feed. Returns NULL when out of
+ * memory. */
 struct feed *feed_new(struct loop *loop, struct export *export, const char *host,
-                      feed_done_fn *done, feed_place_fn *place, void *context);
+                      const struct joins *joins, feed_done_fn *done, void *context);
 void feed_free(struct feed *feed); /* NULL is allowed */
 
 struct feed_input {
     struct scan_records records;
     struct buffer sdk_spans;        /* an ExportTraceServiceRequest of OTLP; may be empty */
-    const struct scan_order *order; /* of the scan; must live until done() is called */
+    const struct scan_order *order; /* of the scan; must live until done(), as `service` */
     struct halves *halves;          /* not NULL: send nothing, and add the halves of requests */
     const char *service;            /* not "": send nothing, and list the traces of this service */
 };

@@ -7,8 +7,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define HALF_NUMBERS 9
+/* The numbers of a half's text, in their order: members of struct join_half of 8 bytes. */
+static const size_t half_numbers[] = {
+    offsetof(struct join_half, key),           offsetof(struct join_half, network),
+    offsetof(struct join_half, request_bytes), offsetof(struct join_half, response_bytes),
+    offsetof(struct join_half, trace_id_high), offsetof(struct join_half, trace_id),
+    offsetof(struct join_half, span_id),       offsetof(struct join_half, start_ns),
+    offsetof(struct join_half, end_ns)};
+
+#define HALF_NUMBERS (sizeof(half_numbers) / sizeof(half_numbers[0]))
 
 void halves_free(struct halves *halves)
 {
@@ -31,43 +40,31 @@ bool half_is_of(const struct join_half *half, struct trace_id id)
 
 json_t *half_json(const struct join_half *half)
 {
-    const uint64_t numbers[HALF_NUMBERS] = {half->key,
-                                            half->network,
-                                            half->request_bytes,
-                                            half->response_bytes,
-                                            half->trace_id_high,
-                                            half->trace_id,
-                                            half->span_id,
-                                            (uint64_t)half->start_ns,
-                                            (uint64_t)half->end_ns};
     char text[2 + HALF_NUMBERS * 16];
 
     text[0] = half->is_client ? 'c' : 's';
-    for (size_t i = 0; i < HALF_NUMBERS; i++)
-        (void)snprintf(text + 1 + i * 16, 17, "%016" PRIx64, numbers[i]);
+    for (size_t i = 0; i < HALF_NUMBERS; i++) {
+        uint64_t number;
+
+        memcpy(&number, (const char *)half + half_numbers[i], sizeof(number));
+        (void)snprintf(text + 1 + i * 16, 17, "%016" PRIx64, number);
+    }
     return json_string(text);
 }
 
 bool half_read(const json_t *text, struct join_half *half)
 {
     const char *at = json_string_value(text);
-    uint64_t numbers[HALF_NUMBERS];
 
     if (!at || json_string_length(text) != 1 + HALF_NUMBERS * 16 || (*at != 'c' && *at != 's'))
         return false;
+    *half = (struct join_half){.is_client = *at == 'c'};
     for (size_t i = 0; i < HALF_NUMBERS; i++) {
-        if (!hex_read((struct text){at + 1 + i * 16, 16}, &numbers[i]))
+        uint64_t number;
+
+        if (!hex_read((struct text){at + 1 + i * 16, 16}, &number))
             return false;
+        memcpy((char *)half + half_numbers[i], &number, sizeof(number));
     }
-    *half = (struct join_half){.is_client = *at == 'c',
-                               .key = numbers[0],
-                               .network = numbers[1],
-                               .request_bytes = numbers[2],
-                               .response_bytes = numbers[3],
-                               .trace_id_high = numbers[4],
-                               .trace_id = numbers[5],
-                               .span_id = numbers[6],
-                               .start_ns = (int64_t)numbers[7],
-                               .end_ns = (int64_t)numbers[8]};
     return half->start_ns >= 0 && half->end_ns >= half->start_ns;
 }

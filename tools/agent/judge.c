@@ -14,7 +14,6 @@
 #define REQUESTS_MAX     1024 /* open requests */
 #define NAMED_MAX        64   /* requests of persons, open or done */
 #define JUDGE_TRACES_MAX 4096 /* traces that answers add to one request */
-#define JUDGE_IDS_MAX    4096 /* ids in each of the two lists of a trace */
 #define JUDGE_HOSTS_MAX  4096
 #define OWN_LIMIT_MS     300000 /* time-out of this host's own answer: a scan may wait or fail */
 
@@ -36,8 +35,7 @@ static void judge_free_entry(struct judge *judge, struct entry *entry)
         struct judge_trace *trace = entry->traces[i];
 
         table_remove(&judge->traces, &trace->in_table);
-        ids_free(&trace->have);
-        ids_free(&trace->want);
+        trace_spans_free(&trace->found);
         json_decref(trace->hosts);
         free(trace);
     }
@@ -93,22 +91,32 @@ static struct judge_trace *judge_add_trace(struct judge *judge, struct entry *en
     return trace;
 }
 
+/* Returns NULL when out of memory, or at the limit. */
+static struct host *judge_add_host(struct entry *entry, const char *name)
+{
+    struct host *host;
+
+    if (entry->host_count >= JUDGE_HOSTS_MAX ||
+        !ARRAY_FITS(entry->hosts, entry->host_room, entry->host_count))
+        return NULL;
+    host = &entry->hosts[entry->host_count++];
+    *host = (struct host){.state = HOST_WAITING};
+    (void)snprintf(host->name, sizeof(host->name), "%s", name);
+    entry->waiting++;
+    return host;
+}
+
 static bool judge_set_hosts(struct entry *entry, const json_t *hosts)
 {
-    const size_t count =
-        json_array_size(hosts) < JUDGE_HOSTS_MAX ? json_array_size(hosts) : JUDGE_HOSTS_MAX;
+    const json_t *name;
+    size_t i;
 
-    entry->hosts = calloc(count ? count : 1, sizeof(*entry->hosts));
-    if (!entry->hosts)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        const char *name = json_string_value(json_array_get(hosts, i));
-
-        if (name)
-            (void)snprintf(entry->hosts[entry->host_count++].name, sizeof(entry->hosts->name), "%s",
-                           name);
+    json_array_foreach(hosts, i, name)
+    {
+        if (i < JUDGE_HOSTS_MAX && json_is_string(name) &&
+            !judge_add_host(entry, json_string_value(name)))
+            return false;
     }
-    entry->waiting = entry->host_count;
     return true;
 }
 
@@ -215,7 +223,6 @@ static void judge_add_answer(struct judge *judge, struct entry *entry, struct ho
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
     const json_int_t spans = number_in(answer, "spans");
-    const json_int_t begin_ns = number_in(answer, "begin");
     const int64_t held_from_ns = judge_read_held(entry, answer);
     struct wanted wanted = {.why = ""};
     struct judge_trace *trace;
@@ -229,8 +236,6 @@ static void judge_add_answer(struct judge *judge, struct entry *entry, struct ho
         entry->more += entry->head.last_ms > 0;
         return;
     }
-    if (begin_ns > 0 && (trace->begin_ns == 0 || begin_ns < trace->begin_ns))
-        trace->begin_ns = begin_ns;
     if (held_from_ns > trace->held_from_ns) {
         trace->held_from_ns = held_from_ns;
         trace->held_by = (size_t)(host - entry->hosts);
@@ -239,21 +244,8 @@ static void judge_add_answer(struct judge *judge, struct entry *entry, struct ho
         trace->hosts = json_array();
     if (!judge_lists(trace->hosts, host->name))
         (void)json_array_append_new(trace->hosts, json_string(host->name));
-    trace->spans += spans > 0 ? (uint64_t)spans : 0;
+    trace_spans_add(&trace->found, answer);
     host->spans += spans > 0 ? (uint64_t)spans : 0;
-    trace->is_cut |= json_is_true(json_object_get(answer, "cut"));
-    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(answer, "have"), JUDGE_IDS_MAX);
-    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(answer, "want"), JUDGE_IDS_MAX);
-}
-
-static void judge_add_answers(struct judge *judge, struct entry *entry, struct host *host,
-                              const json_t *found)
-{
-    const json_t *answer;
-    size_t i;
-
-    json_array_foreach(json_object_get(found, "traces"), i, answer)
-        judge_add_answer(judge, entry, host, answer);
 }
 
 static struct host *judge_find_host(struct entry *entry, const char *name)
@@ -262,24 +254,6 @@ static struct host *judge_find_host(struct entry *entry, const char *name)
         if (strcmp(entry->hosts[i].name, name) == 0)
             return &entry->hosts[i];
     return NULL;
-}
-
-/* Adds a host that has answered, but was unknown when the request was sent. */
-static struct host *judge_add_host(struct entry *entry, const char *name)
-{
-    struct host *more;
-
-    if (entry->host_count >= JUDGE_HOSTS_MAX)
-        return NULL;
-    more = reallocarray(entry->hosts, entry->host_count + 1, sizeof(*more));
-    if (!more)
-        return NULL;
-    entry->hosts = more;
-    more += entry->host_count++;
-    *more = (struct host){.state = HOST_WAITING};
-    (void)snprintf(more->name, sizeof(more->name), "%s", name);
-    entry->waiting++;
-    return more;
 }
 
 static struct entry *judge_find_entry(const struct judge *judge, const char *id)
@@ -296,6 +270,9 @@ void judge_answer(struct judge *judge, const json_t *found, int64_t now_ms)
     const char *id = json_string_value(json_object_get(found, "id"));
     const char *name = json_string_value(json_object_get(found, "host"));
     const json_int_t more = number_in(found, "more");
+    const bool is_late = json_is_true(json_object_get(found, "late"));
+    const json_t *answer;
+    size_t i;
     struct entry *entry = id ? judge_find_entry(judge, id) : NULL;
     struct host *host = entry && name ? judge_find_host(entry, name) : NULL;
 
@@ -303,21 +280,20 @@ void judge_answer(struct judge *judge, const json_t *found, int64_t now_ms)
         return;
     if (!host)
         host = judge_add_host(entry, name);
-    if (host && json_is_true(json_object_get(found, "late"))) {
-        judge_add_answers(judge, entry, host, found);
+    if (!host || (host->state == HOST_ANSWERED && !is_late))
         return;
+    if (!is_late) {
+        entry->waiting -= host->state == HOST_WAITING;
+        host->state = HOST_ANSWERED;
+        if (strcmp(name, entry->head.host) == 0)
+            entry->deadline_ms = now_ms + entry->timeout_ms;
+        host->held_from_ns = judge_read_held(entry, found);
+        host->reach_ms = number_in(found, "reach_ms");
+        entry->more += more > 0 ? (uint64_t)more : 0;
+        (void)snprintf(host->error, sizeof(host->error), "%s", text_in(found, "error"));
     }
-    if (!host || host->state == HOST_ANSWERED)
-        return;
-    entry->waiting -= host->state == HOST_WAITING;
-    host->state = HOST_ANSWERED;
-    if (strcmp(name, entry->head.host) == 0)
-        entry->deadline_ms = now_ms + entry->timeout_ms;
-    host->held_from_ns = judge_read_held(entry, found);
-    host->reach_ms = number_in(found, "reach_ms");
-    entry->more += more > 0 ? (uint64_t)more : 0;
-    (void)snprintf(host->error, sizeof(host->error), "%s", text_in(found, "error"));
-    judge_add_answers(judge, entry, host, found);
+    json_array_foreach(json_object_get(found, "traces"), i, answer)
+        judge_add_answer(judge, entry, host, answer);
 }
 
 bool judge_is_answered(const struct judge *judge, const char *id, const json_t *away)
@@ -365,8 +341,9 @@ static int64_t judge_begin(const struct judge_trace *trace)
 {
     const int64_t asked_ns = trace->wanted.begin_ns;
 
-    return asked_ns && (!trace->begin_ns || asked_ns < trace->begin_ns) ? asked_ns
-                                                                        : trace->begin_ns;
+    return asked_ns && (!trace->found.begin_ns || asked_ns < trace->found.begin_ns)
+               ? asked_ns
+               : trace->found.begin_ns;
 }
 
 /* Returns true if the trace began before the time that the host has searched. */
@@ -407,22 +384,13 @@ static bool judge_ask_earlier(struct judge *judge, const struct entry *entry,
     return true;
 }
 
-static void judge_print_time(struct printer *printer, int64_t time_ns)
-{
-    json_t *text = json_time(time_ns);
-
-    if (json_is_string(text))
-        print_string(printer, json_string_value(text));
-    json_decref(text);
-}
-
 /* Returns a text about the missing parts; "": the trace is complete; NULL: out of memory. */
 static char *judge_print_lacks(const struct entry *entry, const struct judge_trace *trace,
                                uint64_t missing)
 {
     struct printer printer = {.has_failed = false};
 
-    if (trace->spans == 0)
+    if (trace->found.spans == 0)
         print_string(&printer, "no host has a span of this trace");
     if (missing) {
         judge_separate(&printer, "; ");
@@ -432,7 +400,7 @@ static char *judge_print_lacks(const struct entry *entry, const struct judge_tra
         judge_separate(&printer, "; ");
         print_string(&printer, entry->doubt);
     }
-    if (trace->is_cut) {
+    if (trace->found.is_cut) {
         judge_separate(&printer, "; ");
         print_string(&printer, "too many spans to tell whether all are there");
     }
@@ -468,13 +436,15 @@ static char *judge_print_hosts(const struct entry *entry)
 static char *judge_print_held(const struct entry *entry, const struct judge_trace *trace)
 {
     struct printer printer = {.has_failed = false};
+    char time[DATE_MAX];
 
     for (size_t i = 0; i < entry->host_count && printer.buffer.length < 4096; i++) {
         if (judge_is_held(entry, i, trace))
             continue;
         judge_separate(&printer, ", ");
         print(&printer, "%s: ", entry->hosts[i].name);
-        judge_print_time(&printer, judge_held_from(entry, i, trace));
+        if (date_write(judge_held_from(entry, i, trace), time))
+            print_string(&printer, time);
     }
     return print_end(&printer);
 }
@@ -485,13 +455,13 @@ static void judge_decide_trace(struct judge *judge, const struct entry *entry,
     struct verdict verdict = {.id = trace->wanted.id,
                               .why = trace->wanted.why,
                               .is_by_hand = entry->name[0] != '\0',
-                              .time_ns = trace->wanted.begin_ns ? trace->wanted.begin_ns
-                                         : trace->begin_ns      ? trace->begin_ns
-                                                                : entry->head.at_ns,
-                              .spans = trace->spans};
+                              .time_ns = trace->wanted.begin_ns  ? trace->wanted.begin_ns
+                                         : trace->found.begin_ns ? trace->found.begin_ns
+                                                                 : entry->head.at_ns,
+                              .spans = trace->found.spans};
     char *lacks, *hosts, *held;
 
-    verdict.missing = ids_missing(&trace->want, &trace->have, &verdict.parent);
+    verdict.missing = ids_missing(&trace->found.want, &trace->found.have, &verdict.parent);
     if (judge_ask_earlier(judge, entry, trace, verdict.missing, is_late))
         return;
     lacks = judge_print_lacks(entry, trace, verdict.missing);

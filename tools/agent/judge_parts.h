@@ -25,13 +25,10 @@ struct judge_trace {
     const struct entry *entry;
     struct table_link in_table; /* of the judge */
     struct wanted wanted;
-    struct ids have, want;
-    json_t *hosts; /* the names of the hosts with spans of the trace; NULL: none */
-    uint64_t spans;
-    int64_t begin_ns;     /* begin of the first span; 0: not known */
+    struct trace_spans found;
+    json_t *hosts;        /* the names of the hosts with spans of the trace; NULL: none */
     int64_t held_from_ns; /* the latest time from which on a host with spans has the whole trace */
     size_t held_by;       /* the index of that host */
-    bool is_cut;          /* not all ids are known */
     bool is_asked_again;  /* earlier() has got the trace */
     bool is_judged;       /* judged, or left to another request */
 };
@@ -40,7 +37,7 @@ struct entry {
     struct request head; /* the request, without its traces */
     char name[192];      /* the name of a person's request; "": a request for alarms */
     struct host *hosts;
-    size_t host_count;
+    size_t host_count, host_room;
     struct judge_trace **traces; /* allocated one by one, as the table links them */
     size_t trace_count, trace_room;
     size_t waiting; /* hosts in HOST_WAITING */

@@ -17,14 +17,15 @@
 /* "missing" is 0 unless all ids of the trace are known, and all traces of the request. */
 static json_t *judge_trace_json(const struct entry *entry, const struct judge_trace *trace)
 {
-    const bool is_cut = trace->is_cut || entry->more;
+    const bool is_cut = trace->found.is_cut || entry->more;
     char text[TRACE_ID_TEXT];
     uint64_t parent;
 
     trace_id_text(trace->wanted.id, text);
     return json_pack(
-        "{ss, sI, sI, sb, so}", "id", text, "spans", (json_int_t)trace->spans, "missing",
-        is_cut ? (json_int_t)0 : (json_int_t)ids_missing(&trace->want, &trace->have, &parent),
+        "{ss, sI, sI, sb, so}", "id", text, "spans", (json_int_t)trace->found.spans, "missing",
+        is_cut ? (json_int_t)0
+               : (json_int_t)ids_missing(&trace->found.want, &trace->found.have, &parent),
         "cut", is_cut, "hosts", trace->hosts ? json_incref(trace->hosts) : json_array());
 }
 

@@ -7,45 +7,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LATE_SPANS_MAX       4096 /* watched traces; a further one replaces the oldest */
 #define LATE_SPANS_MS        15000 /* length of a watch; SDKs send after 5 s, or later with retries */
 #define LATE_SPANS_LOOK_MS   500
 #define LATE_SPANS_BYTES_MAX (UINT64_C(256) << 20) /* the largest message of one fetch */
 
-struct late_spans_trace {
-    struct sdk_wanted wanted;
-    int64_t until_ms;        /* the end of the watch; 0: a free slot */
-    bool is_over;            /* the watch has ended, but `wanted` is still valid */
-    uint64_t take;           /* the number of the last late_spans_take() with this trace */
-    uint64_t after;          /* wanted.after before that take, for late_spans_take_back() */
-    char id[192], host[256]; /* the last request and its host */
-    char why[WHY_MAX + 1];
-};
-
 struct late_spans {
     struct agent *agent;
-    const struct otlp_in *otlp;
-    void (*add)(void *context, struct request *request);
-    void *context;
     int64_t begun_ns;   /* the start of this process; spans that arrived before are lost */
     int64_t next_ms;    /* the time of the next look */
     uint64_t takes;     /* the number of late_spans_take() calls */
     uint64_t collected; /* totals.foreign_fetched before the last call */
-    struct late_spans_trace traces[LATE_SPANS_MAX];
 };
 
-struct late_spans *late_spans_new(struct agent *agent, const struct otlp_in *otlp,
-                                  void (*add)(void *context, struct request *request),
-                                  void *context)
+struct late_spans *late_spans_new(struct agent *agent)
 {
     struct late_spans *late_spans = calloc(1, sizeof(*late_spans));
 
     if (!late_spans)
         return NULL;
     late_spans->agent = agent;
-    late_spans->otlp = otlp;
-    late_spans->add = add;
-    late_spans->context = context;
     late_spans->begun_ns = clock_ns();
     return late_spans;
 }
@@ -104,62 +84,44 @@ static void late_spans_put_span(void *context, const struct otlp_origin *origin,
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-int64_t late_spans_held_from(const struct late_spans *late_spans)
+/* Returns the time from which on spans are held. overwritten_ns: the latest end of the overwritten
+ * ones. */
+static int64_t late_spans_held_since(const struct late_spans *late_spans, int64_t overwritten_ns)
 {
-    const int64_t overwritten_ns = sdk_memory_held(otlp_in_memory(late_spans->otlp)).ended_ns;
-
     return overwritten_ns > late_spans->begun_ns ? overwritten_ns : late_spans->begun_ns;
 }
 
-/* Returns the slot of the trace. A new trace gets a free slot, or the slot of the oldest. */
-static struct late_spans_trace *late_spans_find(struct late_spans *late_spans, struct trace_id id)
+int64_t late_spans_held_from(const struct late_spans *late_spans)
 {
-    struct late_spans_trace *oldest = &late_spans->traces[0];
-
-    for (size_t i = 0; i < LATE_SPANS_MAX; i++) {
-        struct late_spans_trace *trace = &late_spans->traces[i];
-
-        if (trace->until_ms && trace->wanted.trace_id == id.low &&
-            trace->wanted.trace_id_high == id.high)
-            return trace;
-        if (trace->until_ms < oldest->until_ms)
-            oldest = trace;
-    }
-    *oldest = (struct late_spans_trace){.wanted = {.trace_id_high = id.high, .trace_id = id.low}};
-    return oldest;
+    return late_spans_held_since(late_spans,
+                                 sdk_memory_held(otlp_in_memory(late_spans->agent->otlp)).ended_ns);
 }
 
-/* Notes the time from which on this host has the trace's spans of SDKs. Called only if the trace
- * has such spans. overwritten_ns: the latest end of the senders' overwritten spans. */
-static void late_spans_note(const struct late_spans *late_spans, struct trace_id id,
-                            int64_t overwritten_ns)
+static void late_spans_take_trace(struct late_spans *late_spans, const struct request *request,
+                                  const struct wanted *wanted, struct late_spans_message *message)
 {
-    collected_note_otlp_held(late_spans->agent->collected, id,
-                             overwritten_ns > late_spans->begun_ns ? overwritten_ns
-                                                                   : late_spans->begun_ns);
-}
+    const struct trace_id id = wanted->id;
+    struct collected_trace unknown = {.id = id},
+                           *trace = collected_get(late_spans->agent->collected, id);
 
-static void late_spans_take_traces(struct late_spans *late_spans, const struct request *request,
-                                   struct late_spans_message *message)
-{
-    for (size_t i = 0; i < request->count; i++) {
-        struct late_spans_trace *trace = late_spans_find(late_spans, request->traces[i].id);
-
-        if (!request->is_late || !trace->until_ms) {
-            trace->until_ms = clock_ms() + LATE_SPANS_MS;
-            trace->is_over = false;
-        }
-        (void)snprintf(trace->id, sizeof(trace->id), "%s", request->id);
-        (void)snprintf(trace->host, sizeof(trace->host), "%s", request->host);
-        (void)snprintf(trace->why, sizeof(trace->why), "%s", request->traces[i].why);
-        if (trace->take != late_spans->takes)
-            trace->after = trace->wanted.after;
-        trace->take = late_spans->takes;
-        sdk_memory_take(otlp_in_memory(late_spans->otlp), &trace->wanted, late_spans_put_span,
-                        message);
-        if (trace->wanted.spans)
-            late_spans_note(late_spans, request->traces[i].id, trace->wanted.ended_ns);
-    }
+    if (!trace) /* no room: no late spans */
+        trace = &unknown;
+    if (!request->is_late || !trace->sdk.trace_id)
+        trace->sdk_until_ms = clock_ms() + LATE_SPANS_MS;
+    if (!trace->sdk.trace_id)
+        trace->sdk = (struct sdk_wanted){.trace_id_high = id.high, .trace_id = id.low};
+    (void)snprintf(trace->request, sizeof(trace->request), "%s", request->id);
+    (void)snprintf(trace->host, sizeof(trace->host), "%s", request->host);
+    if (!trace->why[0])
+        (void)snprintf(trace->why, sizeof(trace->why), "%s", wanted->why);
+    if (trace->sdk_take != late_spans->takes)
+        trace->sdk_after = trace->sdk.after;
+    trace->sdk_take = late_spans->takes;
+    sdk_memory_take(otlp_in_memory(late_spans->agent->otlp), &trace->sdk, late_spans_put_span,
+                    message);
+    if (trace->sdk.spans)
+        collected_note_otlp_held(late_spans->agent->collected, id,
+                                 late_spans_held_since(late_spans, trace->sdk.ended_ns));
 }
 
 void late_spans_take(struct late_spans *late_spans, const struct request *requests,
@@ -172,11 +134,12 @@ void late_spans_take(struct late_spans *late_spans, const struct request *reques
     if (requests->last_ms > 0) {
         const struct request_window window = requests_window(requests);
 
-        sdk_memory_copy(otlp_in_memory(late_spans->otlp), window.from_ns + offset_ns,
+        sdk_memory_copy(otlp_in_memory(late_spans->agent->otlp), window.from_ns + offset_ns,
                         window.until_ns + offset_ns, late_spans_put_span, &message);
     } else {
         for (; requests; requests = requests->next)
-            late_spans_take_traces(late_spans, requests, &message);
+            for (size_t i = 0; i < requests->count; i++)
+                late_spans_take_trace(late_spans, requests, &requests->traces[i], &message);
     }
     late_spans->next_ms = clock_ms() + LATE_SPANS_LOOK_MS;
 }
@@ -186,63 +149,62 @@ void late_spans_take_back(struct late_spans *late_spans, const struct request *r
     late_spans->agent->totals.foreign_fetched = late_spans->collected;
     for (; requests; requests = requests->next)
         for (size_t i = 0; i < requests->count; i++) {
-            struct late_spans_trace *trace = late_spans_find(late_spans, requests->traces[i].id);
+            struct collected_trace *trace =
+                collected_find(late_spans->agent->collected, requests->traces[i].id);
 
-            if (trace->take == late_spans->takes)
-                trace->wanted.after = trace->after;
+            if (trace && trace->sdk_take == late_spans->takes)
+                trace->sdk.after = trace->sdk_after;
         }
 }
 
 /* ---- late spans ------------------------------------------------------------------------------ */
 
-static bool late_spans_has_come(const struct late_spans *late_spans,
-                                const struct late_spans_trace *trace)
+static void late_spans_ask(const struct late_spans *late_spans, const struct collected_trace *trace)
 {
-    struct sdk_wanted wanted = trace->wanted;
-
-    sdk_memory_take(otlp_in_memory(late_spans->otlp), &wanted, NULL, NULL);
-    return wanted.spans > 0;
-}
-
-static void late_spans_ask(struct late_spans *late_spans, const struct late_spans_trace *trace)
-{
-    const struct trace_id id = {trace->wanted.trace_id_high, trace->wanted.trace_id};
+    struct scan_queue *scan_queue = &late_spans->agent->scan_queue;
     struct request *request;
 
-    if (scan_queue_room(&late_spans->agent->scan_queue, NULL) == 0 ||
-        scan_queue_has(&late_spans->agent->scan_queue, id))
+    if (scan_queue_room(scan_queue, NULL) == 0 || scan_queue_has(scan_queue, trace->id))
         return; /* the next look tries again, or the waiting request fetches the spans */
-    request = request_new(trace->id, trace->host);
+    request = request_new(trace->request, trace->host);
     if (!request)
         return;
     request->is_late = true;
     request->came_mono_ns = clock_ns();
     request->at_ns = wall_clock_ns();
     /* the scan reads only the records of the last LATE_SPANS_MS from the rings */
-    if (request_add(request, id, request->at_ns - LATE_SPANS_MS * INT64_C(1000000), trace->why))
-        late_spans->add(late_spans->context, request);
-    else
+    if (request_add(request, trace->id, request->at_ns - LATE_SPANS_MS * INT64_C(1000000),
+                    trace->why)) {
+        (void)scan_queue_add(scan_queue, request);
+        agent_step(late_spans->agent);
+    } else {
         requests_free(request);
+    }
+}
+
+static void late_spans_look_for(struct late_spans *late_spans, struct collected_trace *trace)
+{
+    struct sdk_wanted wanted = trace->sdk;
+
+    late_spans->next_ms = clock_ms() + LATE_SPANS_LOOK_MS;
+    sdk_memory_take(otlp_in_memory(late_spans->agent->otlp), &wanted, NULL, NULL);
+    if (wanted.spans)
+        late_spans_ask(late_spans, trace);
+    else if (clock_ms() >= trace->sdk_until_ms)
+        trace->sdk_until_ms = 0;
 }
 
 int64_t late_spans_look(struct late_spans *late_spans)
 {
-    const int64_t now_ms = clock_ms();
-    bool has_any = false;
+    struct collected_trace *trace;
 
-    if (now_ms < late_spans->next_ms)
+    if (clock_ms() < late_spans->next_ms)
         return late_spans->next_ms;
-    for (size_t i = 0; i < LATE_SPANS_MAX; i++) {
-        struct late_spans_trace *trace = &late_spans->traces[i];
-
-        if (!trace->until_ms || trace->is_over)
-            continue;
-        has_any = true;
-        if (late_spans_has_come(late_spans, trace))
-            late_spans_ask(late_spans, trace);
-        else
-            trace->is_over = now_ms >= trace->until_ms;
+    late_spans->next_ms = INT64_MAX;
+    collected_for_each(trace, late_spans->agent->collected)
+    {
+        if (trace->sdk_until_ms)
+            late_spans_look_for(late_spans, trace);
     }
-    late_spans->next_ms = has_any ? now_ms + LATE_SPANS_LOOK_MS : INT64_MAX;
     return late_spans->next_ms;
 }

@@ -13,10 +13,8 @@
 
 struct late_spans;
 
-/* add: gets the requests for late spans, and frees them. Returns NULL when out of memory. */
-struct late_spans *late_spans_new(struct agent *agent, const struct otlp_in *otlp,
-                                  void (*add)(void *context, struct request *request),
-                                  void *context);
+/* Reads agent->otlp. Returns NULL when out of memory. */
+struct late_spans *late_spans_new(struct agent *agent);
 void late_spans_free(struct late_spans *late_spans); /* NULL is allowed */
 
 /*

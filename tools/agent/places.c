@@ -106,45 +106,47 @@ void places_look(struct places *places, const struct held *first)
 
 /* ---- search ---------------------------------------------------------------------------------- */
 
-uint64_t places_before(const struct places *places, int64_t mono_ns)
+/* Returns the newest place that is not later and has no larger number; NULL: there is none. */
+static const struct ring_place *places_find(const struct places *places, int64_t mono_ns,
+                                            uint64_t number)
 {
     size_t from = 0, until = places->count;
 
     while (from < until) {
         const size_t middle = (from + until) / 2;
+        const struct ring_place *place = &places->list[middle];
 
-        if (places->list[middle].mono_ns <= mono_ns)
+        if (place->mono_ns <= mono_ns && place->number <= number)
             from = middle + 1;
         else
             until = middle;
     }
-    return from ? places->list[from - 1].number : 0;
+    return from ? &places->list[from - 1] : NULL;
 }
 
-static const struct ring_place *places_find(const struct places *places, uint64_t number)
+uint64_t places_before(const struct places *places, int64_t mono_ns)
 {
-    size_t from = 0, until = places->count;
+    const struct ring_place *place = places_find(places, mono_ns, UINT64_MAX);
 
-    while (from < until) {
-        const size_t middle = (from + until) / 2;
+    return place ? place->number : 0;
+}
 
-        if (places->list[middle].number < number)
-            from = middle + 1;
-        else
-            until = middle;
-    }
-    return from < places->count && places->list[from].number == number ? &places->list[from] : NULL;
+static const struct ring_place *places_get(const struct places *places, uint64_t number)
+{
+    const struct ring_place *place = places_find(places, INT64_MAX, number);
+
+    return place && place->number == number ? place : NULL;
 }
 
 bool places_has(const struct places *places, uint64_t number)
 {
-    return places_find(places, number) != NULL;
+    return places_get(places, number) != NULL;
 }
 
 uint64_t places_end(const struct places *places, uint64_t number, uint32_t user, uint64_t memory,
                     uint32_t cpu)
 {
-    const struct ring_place *place = places_find(places, number);
+    const struct ring_place *place = places_get(places, number);
     const struct place_memory *of = place ? place->memories : NULL;
 
     while (of && (of->user != user || of->number != memory))

@@ -16,26 +16,17 @@
  * values and the names of counters. */
 #define SCAN_SAMPLES_LEAD_NS INT64_C(10000000000)
 
-/* An incomplete order. */
-struct scan_making {
-    struct scan_order *order;
-    const struct scan_source *source;
-    bool is_starved; /* out of memory */
-};
-
 /* ---- memories -------------------------------------------------------------------------------- */
 
 /* Returns false with errno set. */
-static bool scan_list_memories(struct scan_making *making)
+static bool scan_list_memories(struct scan_order *order)
 {
-    struct scan_order *order = making->order;
     size_t count = 0;
 
-    for (const struct held *held = making->source->first; held; held = held->next)
+    for (const struct held *held = order->first_held; held; held = held->next)
         count++;
     order->memories = calloc(count + 1, sizeof(*order->memories));
-    for (const struct held *held = making->source->first; held && order->memories;
-         held = held->next) {
+    for (const struct held *held = order->first_held; held && order->memories; held = held->next) {
         const int fd = fcntl(held->memory.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
         if (fd < 0)
@@ -49,10 +40,10 @@ static bool scan_list_memories(struct scan_making *making)
 /* ---- wanted traces --------------------------------------------------------------------------- */
 
 /* Lets the scan skip records of spans that were sent. */
-static void scan_skip_sent(const struct scan_making *making, const struct collected_trace *before,
+static void scan_skip_sent(struct scan_order *order, const struct collected_trace *before,
                            struct scan_wanted *wanted)
 {
-    const struct places *places = making->order->places;
+    const struct places *places = order->places;
 
     if (places_has(places, before->place) &&
         (!before->from_place || places_has(places, before->from_place))) {
@@ -64,25 +55,23 @@ static void scan_skip_sent(const struct scan_making *making, const struct collec
     }
 }
 
-static void scan_want(struct scan_making *making, const struct request *request,
+static void scan_want(struct scan_order *order, const struct request *request,
                       const struct wanted *wanted)
 {
-    const struct collected_trace *before = collected_find(making->source->collected, wanted->id);
-    struct scan_order *order = making->order;
+    const struct collected_trace *before = collected_find(order->collected, wanted->id);
     struct scan_wanted *made = &order->wanted[order->wanted_count++];
 
     *made = (struct scan_wanted){.id = wanted->id.low, .begin_ns = request_begin(request, wanted)};
     if (before)
-        scan_skip_sent(making, before, made);
+        scan_skip_sent(order, before, made);
     if (made->begin_ns < order->begin_ns)
         order->begin_ns = made->begin_ns;
 }
 
 /* Returns false when out of memory. */
-static bool scan_order_want_all(struct scan_making *making)
+static bool scan_order_want_all(struct scan_order *order)
 {
-    const struct request *requests = making->source->requests;
-    struct scan_order *order = making->order;
+    const struct request *requests = order->requests;
 
     order->wanted = calloc(requests_traces(requests) + 1, sizeof(*order->wanted));
     if (!order->wanted)
@@ -90,7 +79,7 @@ static bool scan_order_want_all(struct scan_making *making)
     order->begin_ns = INT64_MAX;
     for (const struct request *r = requests; r; r = r->next)
         for (size_t i = 0; i < r->count; i++)
-            scan_want(making, r, &r->traces[i]);
+            scan_want(order, r, &r->traces[i]);
     order->is_window = requests && requests->last_ms > 0;
     if (order->is_window) {
         order->is_look = requests->is_look;
@@ -102,73 +91,70 @@ static bool scan_order_want_all(struct scan_making *making)
 
 /* ---- the filter of spans: wanted traces, sent spans ------------------------------------------ */
 
-static void scan_add_filter(struct scan_making *making, const struct trace_id *id, int64_t from_ns,
+static void scan_add_filter(struct scan_order *order, const struct trace_id *id, int64_t from_ns,
                             int64_t until_ns, const char *why)
 {
-    making->is_starved |= !selection_add(making->order->selection, id, from_ns, until_ns, why);
+    order->is_starved |= !selection_add(order->selection, id, from_ns, until_ns, why);
 }
 
-static void scan_add_traces(struct scan_making *making)
+static void scan_add_traces(struct scan_order *order)
 {
-    for (const struct request *r = making->source->requests; r; r = r->next)
+    for (const struct request *r = order->requests; r; r = r->next)
         for (size_t i = 0; i < r->count; i++)
-            scan_add_filter(making, &r->traces[i].id, 0, 0,
+            scan_add_filter(order, &r->traces[i].id, 0, 0,
                             r->traces[i].why[0] ? r->traces[i].why : "kept");
 }
 
-static void scan_add_windows(struct scan_making *making)
+static void scan_add_windows(struct scan_order *order)
 {
-    const int64_t offset_ns = making->order->offset_ns;
+    const int64_t offset_ns = order->offset_ns;
     char by_hand[WHY_MAX + 1];
 
-    for (const struct request *r = making->source->requests; r && r->last_ms > 0; r = r->next) {
+    for (const struct request *r = order->requests; r && r->last_ms > 0; r = r->next) {
         const struct request_window window = request_window(r);
 
         (void)snprintf(by_hand, sizeof(by_hand), "blkin keep --last %" PRId64 "ms", r->last_ms);
-        scan_add_filter(making, NULL, window.from_ns + offset_ns, window.until_ns + offset_ns,
+        scan_add_filter(order, NULL, window.from_ns + offset_ns, window.until_ns + offset_ns,
                         r->why[0] ? r->why : by_hand);
     }
 }
 
-static void scan_add_sent_trace(void *context, struct collected_trace *trace)
+/* Excludes sent spans, which would be sent again. */
+static void scan_add_sent(struct scan_order *order)
 {
-    struct scan_making *making = context;
-
-    if (trace->until_mono_ns > 0)
-        scan_add_filter(making, &trace->id, 0, trace->until_mono_ns + making->order->offset_ns,
-                        NULL);
-}
-
-/* Excludes sent spans: a window would send them again. */
-static void scan_add_sent(struct scan_making *making)
-{
-    const int64_t offset_ns = making->order->offset_ns;
-    const struct collected *collected = making->source->collected;
+    const int64_t offset_ns = order->offset_ns;
+    const struct collected *collected = order->collected;
+    const struct collected_trace *trace;
     size_t count;
     const struct collected_window *windows = collected_windows(collected, &count);
 
     for (size_t i = 0; i < count; i++)
-        scan_add_filter(making, NULL, windows[i].from_ns + offset_ns,
+        scan_add_filter(order, NULL, windows[i].from_ns + offset_ns,
                         windows[i].until_ns + offset_ns, NULL);
-    if (making->order->is_window)
-        collected_each(collected, scan_add_sent_trace, making);
+    if (!order->is_window)
+        return;
+    collected_for_each(trace, collected)
+    {
+        if (trace->until_mono_ns > 0)
+            scan_add_filter(order, &trace->id, 0, trace->until_mono_ns + offset_ns, NULL);
+    }
 }
 
 /* Returns false when out of memory. */
-static bool scan_make_only(struct scan_making *making)
+static bool scan_make_selection(struct scan_order *order)
 {
-    const struct request *first = making->source->requests;
+    const struct request *first = order->requests;
 
-    making->order->selection = selection_new();
-    if (!making->order->selection)
+    order->selection = selection_new();
+    if (!order->selection)
         return false;
-    if (making->order->is_window)
-        scan_add_windows(making);
+    if (order->is_window)
+        scan_add_windows(order);
     else
-        scan_add_traces(making);
+        scan_add_traces(order);
     if (first && !request_is_list(first))
-        scan_add_sent(making);
-    return !making->is_starved;
+        scan_add_sent(order);
+    return !order->is_starved;
 }
 
 /* ---- the order ------------------------------------------------------------------------------- */
@@ -184,23 +170,21 @@ static void scan_add_sample(void *context, const char *payload, size_t length)
     buffer_put(samples, payload, length);
 }
 
-static void scan_order_add_samples(const struct scan_making *making)
+static void scan_order_add_samples(struct scan_order *order)
 {
-    struct scan_order *order = making->order;
     const int64_t from_ns =
         order->begin_ns > INT64_MIN ? order->begin_ns - SCAN_SAMPLES_LEAD_NS : INT64_MIN;
 
-    (void)sampler_read(making->source->sampler, 0, from_ns, scan_add_sample, &order->samples);
+    (void)sampler_read(order->sampler, 0, from_ns, scan_add_sample, &order->samples);
 }
 
-bool scan_order_make(struct scan_order *order, const struct scan_source *source)
+bool scan_order_make(struct scan_order *order)
 {
-    struct scan_making making = {.order = order, .source = source};
     const bool is_made =
-        scan_list_memories(&making) && scan_order_want_all(&making) && scan_make_only(&making);
+        scan_list_memories(order) && scan_order_want_all(order) && scan_make_selection(order);
 
     if (is_made)
-        scan_order_add_samples(&making);
+        scan_order_add_samples(order);
     return is_made;
 }
 

@@ -37,19 +37,25 @@ struct scan_wanted {
 };
 
 struct scan_order {
-    uint64_t max_bytes;    /* the most bytes of found records */
-    int64_t until_mono_ns; /* the time of `place` */
-    int64_t offset_ns;     /* CLOCK_REALTIME - CLOCK_MONOTONIC */
-    int64_t begun_mono_ns; /* the agent's start: older rings are of an earlier agent */
-    int64_t early_ns;      /* the scan reads back to this long before begin_ns */
-    int64_t begin_ns;      /* CLOCK_MONOTONIC: the begin of the earliest wanted trace, or of the
-                            * window; INT64_MIN: not known; INT64_MAX: no trace is wanted */
-    bool is_look;          /* only halves of requests in the window: see joins.h */
-    bool is_window;        /* all traces of the time `window` are wanted */
+    const struct request *requests; /* at least one */
+    const struct collected *collected;
+    const struct held *first_held; /* the list of all memories */
+    struct sampler *sampler;       /* NULL: no samples */
+    uint64_t max_bytes;            /* the most bytes of found records */
+    int64_t until_mono_ns;         /* the time of `place` */
+    int64_t offset_ns;             /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+    int64_t begun_mono_ns;         /* the agent's start: older rings are of an earlier agent */
+    int64_t early_ns;              /* the scan reads back to this long before begin_ns */
+    int64_t begin_ns; /* CLOCK_MONOTONIC: the begin of the earliest wanted trace, or of the
+                       * window; INT64_MIN: not known; INT64_MAX: no trace is wanted */
+    bool is_look;     /* only halves of requests in the window: see joins.h */
+    bool is_window;   /* all traces of the time `window` are wanted */
     struct request_window window;
     const struct places *places; /* unchanged during the scan */
     uint64_t place;              /* the ends of the rings */
     struct scan_index *index;    /* of earlier scans; NULL: the scan reads everything */
+    /* scan_order_make() sets these */
+    bool is_starved; /* out of memory */
     size_t memory_count, wanted_count;
     struct scan_memory *memories;
     struct scan_wanted *wanted;
@@ -57,17 +63,10 @@ struct scan_order {
     struct selection *selection; /* the wanted traces with their reasons, and the sent spans */
 };
 
-/* The sources of an order. */
-struct scan_source {
-    const struct request *requests; /* at least one */
-    const struct collected *collected;
-    const struct held *first; /* the list of all memories */
-    struct sampler *sampler;  /* NULL: no samples */
-};
-
-/* Completes the order. The caller has set max_bytes, the times except begin_ns, `places`,
- * `place` and `index`, and calls scan_order_free() in any case. Returns false with errno set. */
-bool scan_order_make(struct scan_order *order, const struct scan_source *source);
+/* Completes the order. The caller has set the members up to `index`, except begin_ns, is_look,
+ * is_window and `window`, and calls scan_order_free() in any case. The thread of the scan must not
+ * use the first four. Returns false with errno set. */
+bool scan_order_make(struct scan_order *order);
 void scan_order_free(struct scan_order *order);
 
 #endif

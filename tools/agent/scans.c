@@ -20,10 +20,6 @@
 
 struct scans {
     struct agent *agent;
-    struct wants *wants;
-    const struct agent_rings *agent_rings;
-    struct late_spans *late_spans; /* NULL: no spans of SDKs */
-    struct sampler *const *sampler;
     struct places *places;
     struct scan_index *index;
     struct timer look;
@@ -37,7 +33,6 @@ struct scans {
     bool is_running;               /* the thread runs */
     struct halves halves;          /* the halves that a look has found */
     bool is_scanned;               /* the result of scan_run() */
-    bool has_stopped_retries;      /* see scans_stop_retries() */
     int64_t begun_mono_ns;         /* the start of this process */
     int64_t begun_ms;              /* the start of the last scan */
     int64_t next_ms, next_last_ms; /* no scan for a window starts before both times */
@@ -88,8 +83,8 @@ static void scans_note_collected(struct scans *scans)
 {
     struct collected *collected = scans->agent->collected;
     const uint64_t given = export_given(scans->agent->export);
-    const struct collected_fetch span = {scans->result.reach_ns, scans->order.until_mono_ns,
-                                         scans->result.from_place, scans->order.place};
+    const struct collected_fetch fetch = {scans->result.reach_ns, scans->order.until_mono_ns,
+                                          scans->result.from_place, scans->order.place};
 
     const struct scan_wanted *wanted = scans->order.wanted; /* in the order of the requests */
 
@@ -97,7 +92,7 @@ static void scans_note_collected(struct scans *scans)
         for (size_t i = 0; i < r->count; i++) {
             const struct trace_id id = r->traces[i].id;
 
-            collected_note(collected, id, &span);
+            collected_note(collected, id, &fetch);
             collected_note_held(collected, id, wanted++->held_from_ns);
             collected_note_given(collected, id, given);
         }
@@ -125,28 +120,28 @@ static void scans_count(struct scans *scans)
 }
 
 /* Retries the requests after a failure: the rings may still have the records. Answers the requests
- * that have failed FAILURES_MAX times or, after scans_stop_retries(), once. */
+ * that have failed FAILURES_MAX times or, in the last scan, once. */
 static void scans_try_again(struct scans *scans, const char *problem)
 {
     struct request *request;
 
     scans->agent->totals.fetches_failed++;
     agent_say_state(scans->agent, BK4033, problem);
-    if (scans->late_spans)
-        late_spans_take_back(scans->late_spans, scans->agent->scan_queue.taken);
+    if (scans->agent->late_spans)
+        late_spans_take_back(scans->agent->late_spans, scans->agent->scan_queue.taken);
     while ((request = scans->agent->scan_queue.taken) != NULL) {
         scans->agent->scan_queue.taken = request->next;
         request->next = NULL;
-        if (++request->failures < FAILURES_MAX && !scans->has_stopped_retries) {
+        if (++request->failures < FAILURES_MAX && !scans->agent->is_last_scan) {
             request->due_ms = clock_ms() + RETRY_MS;
             scans->agent->totals.traces_dropped +=
                 scan_queue_add(&scans->agent->scan_queue, request);
             continue;
         }
         if (request->is_look)
-            wants_looked(scans->wants, &scans->halves, 0, problem);
+            joins_looked(scans->agent->wants->joins, &scans->halves, 0, problem);
         else
-            wants_answer(scans->wants, request, NULL, NULL, problem);
+            wants_answer(scans->agent->wants, request, NULL, NULL, problem);
         requests_free(request);
     }
 }
@@ -165,15 +160,16 @@ static void scans_finish(struct scans *scans, const json_t *found, const char *p
     } else {
         scans_note_collected(scans);
         if (scans->agent->scan_queue.taken->is_look)
-            wants_looked(scans->wants, &scans->halves, scans->result.held_from_ns, NULL);
+            joins_looked(scans->agent->wants->joins, &scans->halves, scans->result.held_from_ns,
+                         NULL);
         else
-            wants_found(scans->wants, scans->agent->scan_queue.taken, &reach, found);
+            wants_found(scans->agent->wants, scans->agent->scan_queue.taken, &reach, found);
         requests_free(scans->agent->scan_queue.taken);
         scans->agent->scan_queue.taken = NULL;
     }
     halves_free(&scans->halves);
     scan_order_free(&scans->order);
-    scans->wants->others_changed = true;
+    scans->agent->wants->others_changed = true;
     agent_save_collected(scans->agent);
     agent_save(scans->agent);
     agent_step(scans->agent);
@@ -185,13 +181,6 @@ static void scans_fed(void *context, json_t *found)
 
     scans_finish(scans, found, found ? NULL : "out of memory for the records of the rings");
     json_decref(found);
-}
-
-static bool scans_place(void *context, struct trace_id id, struct join_place *place)
-{
-    const struct scans *scans = context;
-
-    return wants_place(scans->wants, id, place);
 }
 
 /* Runs in the thread. */
@@ -214,9 +203,9 @@ static void scans_done(void *context)
         return;
     }
     /* for other requests, late_spans.c has noted this time for each trace with spans of SDKs */
-    if (scans->order.is_window && scans->late_spans &&
-        late_spans_held_from(scans->late_spans) > result->held_from_ns)
-        scans->result.held_from_ns = late_spans_held_from(scans->late_spans);
+    if (scans->order.is_window && scans->agent->late_spans &&
+        late_spans_held_from(scans->agent->late_spans) > result->held_from_ns)
+        scans->result.held_from_ns = late_spans_held_from(scans->agent->late_spans);
     scans_count(scans);
     scans_set_rest(scans);
     if (!result->records_found && !scans->input.sdk_spans.length) {
@@ -232,31 +221,30 @@ static void scans_done(void *context)
 
 static void scans_start(struct scans *scans, struct request *requests)
 {
-    const struct scan_source source = {.requests = requests,
-                                       .collected = scans->agent->collected,
-                                       .first = agent_rings_first(scans->agent_rings),
-                                       .sampler = *scans->sampler};
-
     scans->agent->scan_queue.taken = requests;
     scans->begun_ms = clock_ms();
     scans->result = (struct scan_result){.records = 0};
     scans->order = (struct scan_order){
+        .requests = requests,
+        .collected = scans->agent->collected,
+        .first_held = agent_rings_first(scans->agent->rings),
+        .sampler = scans->agent->sampler,
         .max_bytes = (uint64_t)config_integer(scans->agent->config, "wanted-max-bytes"),
         .places = scans->places,
-        .place = places_take(scans->places, agent_rings_first(scans->agent_rings)),
+        .place = places_take(scans->places, agent_rings_first(scans->agent->rings)),
         .index = requests->last_ms > 0 ? NULL : scans->index,
         .offset_ns = ring_clock_offset(),
         .early_ns = config_text(scans->agent->config, "cluster")[0] ? SCANS_EARLY_NS : 0,
         .begun_mono_ns = scans->begun_mono_ns};
     scans->order.until_mono_ns =
         clock_ns(); /* read after the place is made, so records before the place are older */
-    if (scans->late_spans)
-        late_spans_take(scans->late_spans, requests, scans->order.offset_ns,
+    if (scans->agent->late_spans)
+        late_spans_take(scans->agent->late_spans, requests, scans->order.offset_ns,
                         &scans->input.sdk_spans);
     scans->is_busy = true;
     errno = ENOMEM;
     scans->is_running = true;
-    if (!scans->order.place || !scan_order_make(&scans->order, &source) ||
+    if (!scans->order.place || !scan_order_make(&scans->order) ||
         !thread_job_start(scans->agent->loop, &scans->job)) {
         scans->is_running = false;
         scans_finish(scans, NULL, strerror(errno));
@@ -271,7 +259,7 @@ static void scans_look(void *context)
     struct scans *scans = context;
 
     if (!scans->is_running)
-        places_look(scans->places, agent_rings_first(scans->agent_rings));
+        places_look(scans->places, agent_rings_first(scans->agent->rings));
     timer_set(scans->agent->loop, &scans->look, PLACES_EACH_MS);
 }
 
@@ -294,7 +282,7 @@ static void scans_take(struct scans *scans, int64_t now_ms, int64_t named_ms, in
         scans_start(scans, requests);
         return;
     }
-    wants_answer(scans->wants, requests, NULL, NULL,
+    wants_answer(scans->agent->wants, requests, NULL, NULL,
                  "has no bytes left of keep-minute-bytes: try again in a minute");
     requests_free(requests);
 }
@@ -328,26 +316,20 @@ void scans_hurry(struct scans *scans)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-struct scans *scans_new(struct agent *agent, struct wants *wants,
-                        const struct agent_rings *agent_rings, struct late_spans *late_spans,
-                        struct sampler *const *sampler)
+struct scans *scans_new(struct agent *agent)
 {
     struct scans *scans = calloc(1, sizeof(*scans));
 
     if (!scans)
         return NULL;
-    *scans = (struct scans){
-        .agent = agent,
-        .wants = wants,
-        .agent_rings = agent_rings,
-        .late_spans = late_spans,
-        .sampler = sampler,
-        .job = {.run = scans_run, .done = scans_done, .context = scans},
-        .places = places_new(),
-        .index = scan_index_new(),
-        .look = {.due = scans_look, .context = scans},
-        .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans_place, scans),
-        .begun_mono_ns = clock_ns()};
+    *scans = (struct scans){.agent = agent,
+                            .job = {.run = scans_run, .done = scans_done, .context = scans},
+                            .places = places_new(),
+                            .index = scan_index_new(),
+                            .look = {.due = scans_look, .context = scans},
+                            .feed = feed_new(agent->loop, agent->export, agent->host,
+                                             agent->wants->joins, scans_fed, scans),
+                            .begun_mono_ns = clock_ns()};
     scans->input.order = &scans->order;
     if (scans->places && scans->index && scans->feed) {
         timer_set(agent->loop, &scans->look, 0);
@@ -377,9 +359,4 @@ void scans_end(struct scans *scans)
 {
     scan_queue_hurry(&scans->agent->scan_queue, clock_ms());
     scans->next_ms = 0;
-}
-
-void scans_stop_retries(struct scans *scans)
-{
-    scans->has_stopped_retries = true;
 }

@@ -13,11 +13,8 @@
 
 struct scans;
 
-/* late_spans: NULL without spans of SDKs. sampler: each scan reads the current value of *sampler.
- * Returns NULL when out of memory. */
-struct scans *scans_new(struct agent *agent, struct wants *wants,
-                        const struct agent_rings *agent_rings, struct late_spans *late_spans,
-                        struct sampler *const *sampler);
+/* Called after the agent's other parts are open. Returns NULL when out of memory. */
+struct scans *scans_new(struct agent *agent);
 void scans_free(struct scans *scans); /* NULL is allowed; waits for a running scan */
 
 /* Starts a scan if one is due. Returns the latest time of the next call, in ms of clock_ms();
@@ -31,7 +28,5 @@ void scans_hurry(struct scans *scans);
 /* At the end of the agent: makes the waiting requests due at once. Windows still keep the pause
  * after the last window. */
 void scans_end(struct scans *scans);
-/* A scan that fails from now on is not retried. */
-void scans_stop_retries(struct scans *scans);
 
 #endif

@@ -314,51 +314,42 @@ static void found_append(struct found_traces *found, json_t *list, json_t *value
     found->is_starved |= json_array_append_new(list, value) != 0;
 }
 
-static void found_append_id(struct found_traces *found, json_t *list, uint64_t id)
+/* Lists the ids or the parents, sorted, without 0 and without repetitions: two halves of a shared
+ * span, or late pieces of a span, have one id. */
+static json_t *found_ids(struct found_traces *found, struct found_trace *trace, bool of_parents)
 {
-    found_append(found, list, span_id_json(id));
-}
-
-/* Sorts the ids and removes repetitions: two halves of a shared span, or late pieces of a span,
- * have one id. */
-static json_t *found_have(struct found_traces *found, struct found_trace *trace)
-{
-    json_t *have = json_array();
+    json_t *list = json_array();
+    uint64_t before = 0;
 
     if (trace->listed)
-        qsort(trace->spans, trace->listed, sizeof(*trace->spans), compare_ids);
+        qsort(trace->spans, trace->listed, sizeof(*trace->spans),
+              of_parents ? compare_parents : compare_ids);
     for (uint32_t i = 0; i < trace->listed; i++) {
-        if (i == 0 || trace->spans[i].id != trace->spans[i - 1].id)
-            found_append_id(found, have, trace->spans[i].id);
+        const uint64_t id = of_parents ? trace->spans[i].parent_id : trace->spans[i].id;
+
+        if (id != before)
+            found_append(found, list, span_id_json(id));
+        before = id;
     }
-    return have;
+    return list;
 }
 
 /* Lists the parents that are missing. The span ids are sorted. */
 static json_t *found_want(struct found_traces *found, struct found_trace *trace)
 {
-    json_t *want = json_array();
-
     for (uint32_t i = 0; i < trace->listed; i++) {
         const struct found_span parent = {.id = trace->spans[i].parent_id};
 
         if (bsearch(&parent, trace->spans, trace->listed, sizeof(parent), compare_ids))
             trace->spans[i].parent_id = 0;
     }
-    qsort(trace->spans, trace->listed, sizeof(*trace->spans), compare_parents);
-    for (uint32_t i = 0; i < trace->listed; i++) {
-        const uint64_t parent_id = trace->spans[i].parent_id;
-
-        if (parent_id && (i == 0 || parent_id != trace->spans[i - 1].parent_id))
-            found_append_id(found, want, parent_id);
-    }
-    return want;
+    return found_ids(found, trace, true);
 }
 
 static json_t *found_trace_json(struct found_traces *found, struct found_trace *trace)
 {
     const bool is_cut = trace->listed < trace->count;
-    json_t *have = found_have(found, trace); /* sorts: first */
+    json_t *have = found_ids(found, trace, false); /* sorts: first */
     json_t *want = is_cut ? json_array() : found_want(found, trace);
     char id[TRACE_ID_TEXT];
 

@@ -217,7 +217,7 @@ static uint64_t all_bytes_since(const json_t *place, const struct held *held, ui
     return bytes;
 }
 
-/* Counts the records from that place up to the ends of the rings, where the reading begins. */
+/* Counts the bytes from that place up to the ends of the rings, where the reading begins. */
 static void all_note_skipped(struct send_all *all, const json_t *place, const struct held *first)
 {
     const int64_t begin_ns = number_in(place, "mono_ns") + all->offset_ns;

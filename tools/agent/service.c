@@ -5,15 +5,20 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/account/stats_file.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "alarms.h"
 #include "by_hand.h"
 #include "deaths.h"
 #include "dump_rings.h"
 #include "export.h"
-#include "status.h"
+#include "scans.h"
+#include "send_all.h"
 #include "tools/base/commands.h"
 #include "tools/base/folders.h"
 #include "tools/base/json.h"
+#include "tools/base/metrics.h"
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
@@ -21,6 +26,7 @@
 #include "waiting.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,128 +43,103 @@ static const char usage[] =
 /* After a change from slow to all, slow traces are collected for this time. */
 #define SWITCH_MS 60000
 
-struct service {
-    struct frame frame;
-    struct agent_parts parts;
-    struct timer deadline; /* limits the time of stopping */
-    int64_t stepped_ms;    /* the time of the last step */
-    int64_t planned_ms;    /* the planned time of the next step; 0: no step was made */
-    int64_t saved_ms;      /* when settled spans last caused a save of the totals */
-    bool is_stopping, is_last_scan, has_failed;
-};
-
 /* ---- the end --------------------------------------------------------------------------------- */
 
 static void service_on_deadline(void *context)
 {
-    struct service *service = context;
-    struct agent *agent = &service->parts.agent;
+    struct agent *agent = context;
 
-    if (service->is_last_scan) {
+    if (agent->is_last_scan) {
         loop_stop(agent->loop);
         return;
     }
-    service->is_last_scan = true;
-    scans_stop_retries(service->parts.scans);
-    timer_set(agent->loop, &service->deadline, LAST_SCAN_MS);
+    agent->is_last_scan = true;
+    timer_set(agent->loop, &agent->deadline, LAST_SCAN_MS);
     agent_step(agent);
 }
 
 /* Begins to stop: sends all wanted traces within flush-timeout-ms. */
-static void service_begin_to_stop(struct service *service)
+static void service_begin_to_stop(struct agent *agent)
 {
-    struct agent *agent = &service->parts.agent;
-
-    service->is_stopping = true;
-    alarms_stop(service->parts.alarms);
-    joins_end(service->parts.wants->joins);
-    scans_end(service->parts.scans);
-    timer_set(agent->loop, &service->deadline, config_integer(agent->config, "flush-timeout-ms"));
+    agent->is_stopping = true;
+    alarms_stop(agent->alarms);
+    joins_end(agent->wants->joins);
+    scans_end(agent->scans);
+    timer_set(agent->loop, &agent->deadline, config_integer(agent->config, "flush-timeout-ms"));
     agent_step(agent);
 }
 
-static void service_step_to_stop(struct service *service)
+static void service_step_to_stop(struct agent *agent)
 {
-    const struct agent_parts *parts = &service->parts;
-    const bool is_posting = cluster_is_sending(parts->wants->cluster);
+    const bool is_posting = cluster_is_sending(agent->wants->cluster);
 
-    if (!parts->agent.scan_queue.list && !scans_is_busy(parts->scans) &&
-        wants_open_count(parts->wants) == 0)
-        service->is_last_scan = true;
-    if (service->is_last_scan && !scans_is_busy(parts->scans) && !is_posting)
-        loop_stop(parts->agent.loop);
+    if (!agent->scan_queue.list && !scans_is_busy(agent->scans) &&
+        wants_open_count(agent->wants) == 0)
+        agent->is_last_scan = true;
+    if (agent->is_last_scan && !scans_is_busy(agent->scans) && !is_posting)
+        loop_stop(agent->loop);
     else if (is_posting) /* other hosts need this host's answers */
-        timer_set(parts->agent.loop, &service->parts.agent.step, POST_MS);
+        timer_set(agent->loop, &agent->step, POST_MS);
 }
 
 static void service_end(void *context)
 {
-    struct service *service = context;
+    struct agent *agent = context;
 
-    if (service->is_stopping)
-        loop_stop(service->parts.agent.loop);
+    if (agent->is_stopping)
+        loop_stop(agent->loop);
     else
-        service_begin_to_stop(service);
+        service_begin_to_stop(agent);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static void service_step(void *context)
 {
-    struct service *service = context;
-    struct agent_parts *parts = &service->parts;
+    struct agent *agent = context;
     const int64_t now_ms = clock_ms();
     int64_t next_ms = now_ms + STEP_MS;
 
-    if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
-        judge_note_stall(parts->wants->judge, now_ms - service->stepped_ms);
-    service->stepped_ms = now_ms;
-    alarms_watch_again(parts->alarms, agent_rings_first(parts->agent_rings));
-    if (parts->late_spans)
-        next_ms = clock_earlier(next_ms, late_spans_look(parts->late_spans));
-    wants_repeat(parts->wants);
-    next_ms = clock_earlier(next_ms, scans_step(parts->scans));
-    next_ms = clock_earlier(next_ms, wants_judge(parts->wants));
-    wants_save(parts->wants);
-    service->planned_ms = next_ms > now_ms ? next_ms : now_ms;
-    timer_set(parts->agent.loop, &parts->agent.step, service->planned_ms - now_ms);
-    if (service->is_stopping)
-        service_step_to_stop(service);
+    if (agent->planned_ms && now_ms - agent->planned_ms > STALL_MS)
+        judge_note_stall(agent->wants->judge, now_ms - agent->stepped_ms);
+    agent->stepped_ms = now_ms;
+    alarms_watch_again(agent->alarms, agent_rings_first(agent->rings));
+    if (agent->late_spans)
+        next_ms = clock_earlier(next_ms, late_spans_look(agent->late_spans));
+    wants_repeat(agent->wants);
+    next_ms = clock_earlier(next_ms, scans_step(agent->scans));
+    next_ms = clock_earlier(next_ms, wants_judge(agent->wants));
+    wants_save(agent->wants);
+    agent->planned_ms = next_ms > now_ms ? next_ms : now_ms;
+    timer_set(agent->loop, &agent->step, agent->planned_ms - now_ms);
+    if (agent->is_stopping)
+        service_step_to_stop(agent);
 }
 
 /* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
 
 static void service_otlp_alarm(void *context, const struct otlp_alarm *alarm)
 {
-    const struct service *service = context;
+    const struct agent *agent = context;
 
-    alarms_note_otlp(service->parts.alarms, alarm);
-}
-
-static void service_add_late(void *context, struct request *request)
-{
-    struct service *service = context;
-
-    (void)scan_queue_add(&service->parts.agent.scan_queue, request);
-    agent_step(&service->parts.agent);
+    alarms_note_otlp(agent->alarms, alarm);
 }
 
 static bool service_take_span(void *context, const struct otlp_origin *origin,
                               const struct otlp_span *span)
 {
-    const struct service *service = context;
+    const struct agent *agent = context;
 
-    if (service->parts.all)
-        send_all_take_span(service->parts.all, origin, span);
-    return service->parts.all != NULL;
+    if (agent->all)
+        send_all_take_span(agent->all, origin, span);
+    return agent->all != NULL;
 }
 
 /* Without otlp-listen and otlp-socket, no SDK sends spans here. */
-static bool service_open_otlp(struct service *service, struct error *error)
+static bool service_open_otlp(struct agent *agent, struct error *error)
 {
-    const struct otlp_in_callbacks callbacks = {service_otlp_alarm, service_take_span, service};
-    struct agent_parts *parts = &service->parts;
-    const struct config *config = parts->agent.config;
+    const struct otlp_in_callbacks callbacks = {service_otlp_alarm, service_take_span, agent};
+    const struct config *config = agent->config;
     const struct otlp_in_options options = {
         .listen = config_text(config, "otlp-listen"),
         .socket = config_text(config, "otlp-socket"),
@@ -168,21 +149,20 @@ static bool service_open_otlp(struct service *service, struct error *error)
 
     if (!options.listen[0] && !options.socket[0])
         return true;
-    parts->otlp = otlp_in_open(parts->agent.loop, &options, &callbacks, error);
-    if (!parts->otlp)
+    agent->otlp = otlp_in_open(agent->loop, &options, &callbacks, error);
+    if (!agent->otlp)
         return false;
     error_set(error, "out of memory");
-    parts->late_spans = late_spans_new(&parts->agent, parts->otlp, service_add_late, service);
-    return parts->late_spans != NULL;
+    agent->late_spans = late_spans_new(agent);
+    return agent->late_spans != NULL;
 }
 
 /* ---- samples of this host -------------------------------------------------------------------- */
 
 static bool service_keep_last(void *context, int64_t last_ms, const char *why, struct error *error)
 {
-    struct service *service = context;
-    json_t *answer =
-        by_hand_keep_last(&service->parts.agent, service->parts.wants, last_ms, "", why);
+    struct agent *agent = context;
+    json_t *answer = by_hand_keep_last(agent, last_ms, "", why);
     const bool is_taken = json_object_get(answer, "id") != NULL;
 
     if (!is_taken)
@@ -191,16 +171,14 @@ static bool service_keep_last(void *context, int64_t last_ms, const char *why, s
     return is_taken;
 }
 
-static bool service_sample(struct service *service, const struct config *config,
-                           struct error *error)
+static bool service_sample(struct agent *agent, const struct config *config, struct error *error)
 {
-    const struct sampler_wanted wanted = {config, service_keep_last, service};
-    struct agent_parts *parts = &service->parts;
+    const struct sampler_wanted wanted = {config, service_keep_last, agent};
 
-    if (!sampler_take(&parts->sampler, parts->agent.loop, &wanted, error))
+    if (!sampler_take(&agent->sampler, agent->loop, &wanted, error))
         return false;
-    if (parts->all)
-        send_all_set_sampler(parts->all, parts->sampler);
+    if (agent->all)
+        send_all_set_sampler(agent->all, agent->sampler);
     return true;
 }
 
@@ -208,78 +186,69 @@ static bool service_sample(struct service *service, const struct config *config,
 
 static void service_export_failed(void *context)
 {
-    struct service *service = context;
+    struct agent *agent = context;
 
-    service->has_failed = true;
-    loop_stop(service->parts.agent.loop);
+    agent->has_failed = true;
+    loop_stop(agent->loop);
 }
 
 /* Saves the traces and the place of send = all, so that settled spans are not sent again after a
  * kill. If only the totals have changed, saves them every SAVE_MS. */
 static void service_export_settled(void *context)
 {
-    struct service *service = context;
-    struct agent *agent = &service->parts.agent;
+    struct agent *agent = context;
     bool has_place = false;
 
-    if (service->parts.all)
-        has_place =
-            send_all_settle(service->parts.all, agent_rings_first(service->parts.agent_rings));
+    if (agent->all)
+        has_place = send_all_settle(agent->all, agent_rings_first(agent->rings));
     if (collected_waits(agent->collected))
         agent_save_collected(agent);
-    else if (!has_place && clock_ms() < service->saved_ms + SAVE_MS)
+    else if (!has_place && clock_ms() < agent->saved_ms + SAVE_MS)
         return;
-    service->saved_ms = clock_ms();
+    agent->saved_ms = clock_ms();
     agent_save(agent);
 }
 
-static void service_close_export(struct service *service)
+static void service_close_export(struct agent *agent)
 {
-    struct agent *agent = &service->parts.agent;
-
     if (agent->export)
-        service->has_failed |=
+        agent->has_failed |=
             !export_close(agent->export, &agent->totals.sinks, &agent->totals.file);
     agent->export = NULL;
 }
 
-static bool service_open_all(struct service *service, struct error *error)
+static bool service_open_all(struct agent *agent, struct error *error)
 {
-    struct agent_parts *parts = &service->parts;
-
-    parts->all = send_all_open(&parts->agent, agent_rings_first(parts->agent_rings), error);
-    if (!parts->all)
+    agent->all = send_all_open(agent, agent_rings_first(agent->rings), error);
+    if (!agent->all)
         return false;
-    send_all_set_sampler(parts->all, parts->sampler);
-    parts->agent.fetches_until_ms = clock_ms();
+    send_all_set_sampler(agent->all, agent->sampler);
+    agent->fetches_until_ms = clock_ms();
     return true;
 }
 
 /* Gives the records up to now to the export, and ends send = all. */
-static void service_close_all(struct service *service)
+static void service_close_all(struct agent *agent)
 {
-    struct agent_parts *parts = &service->parts;
-
-    if (!parts->all)
+    if (!agent->all)
         return;
-    send_all_close(parts->all, agent_rings_first(parts->agent_rings));
-    parts->all = NULL;
-    parts->agent.fetches_until_ms = 0;
+    send_all_close(agent->all, agent_rings_first(agent->rings));
+    agent->all = NULL;
+    agent->fetches_until_ms = 0;
 }
 
-static bool service_apply(struct service *service, const struct config *config, struct error *error)
+static bool service_apply(struct agent *agent, const struct config *config, struct error *error)
 {
-    struct agent_parts *parts = &service->parts;
     const bool wants_all = send_all_is_wanted(config);
 
-    if (!export_is_same(parts->agent.export, config)) {
-        service_close_all(service);
-        scans_hurry(parts->scans);
+    if (!export_is_same(agent->export, config)) {
+        service_close_all(agent);
+        scans_hurry(agent->scans);
     } else if (!wants_all) {
-        service_close_all(service);
+        service_close_all(agent);
     }
-    return export_change(parts->agent.export, config, error) &&
-           (!wants_all || parts->all || service_open_all(service, error));
+    return export_change(agent->export, config, error) &&
+           (!wants_all || agent->all || service_open_all(agent, error));
 }
 
 /*
@@ -287,23 +256,21 @@ static bool service_apply(struct service *service, const struct config *config, 
  * traces for SWITCH_MS, because these may have begun before. From all to slow: sends all records up
  * to now.
  */
-static bool service_change(struct service *service, const struct config *config,
-                           struct error *error)
+static bool service_change(struct agent *agent, const struct config *config, struct error *error)
 {
-    struct agent_parts *parts = &service->parts;
-    const bool was_all = parts->all != NULL;
+    const bool was_all = agent->all != NULL;
     struct error ignored;
 
-    if (!service_apply(service, config, error)) {
-        if (!service_apply(service, service->frame.config, &ignored))
-            service_export_failed(service);
+    if (!service_apply(agent, config, error)) {
+        if (!service_apply(agent, agent->frame.config, &ignored))
+            service_export_failed(agent);
         return false;
     }
-    if (parts->all && !was_all)
-        parts->agent.fetches_until_ms = clock_ms() + SWITCH_MS;
-    if (!parts->all)
-        agent_forget_place(&parts->agent);
-    agent_save(&parts->agent);
+    if (agent->all && !was_all)
+        agent->fetches_until_ms = clock_ms() + SWITCH_MS;
+    if (!agent->all)
+        agent_forget_place(agent);
+    agent_save(agent);
     return true;
 }
 
@@ -312,189 +279,243 @@ static bool service_change(struct service *service, const struct config *config,
 static bool service_take(void *context, struct config **given, struct error *error)
 {
     const struct config *config = *given;
-    struct service *service = context;
-    struct agent *agent = &service->parts.agent;
+    struct agent *agent = context;
     struct error ignored;
 
-    if (!service_sample(service, config, error))
+    if (!service_sample(agent, config, error))
         return false;
     agent->config = config;
-    if (!agent_rings_configure(service->parts.agent_rings, error) ||
-        !service_change(service, config, error)) {
-        agent->config = service->frame.config;
-        (void)agent_rings_configure(service->parts.agent_rings, &ignored);
-        (void)service_sample(service, service->frame.config, &ignored);
+    if (!agent_rings_configure(agent->rings, error) || !service_change(agent, config, error)) {
+        agent->config = agent->frame.config;
+        (void)agent_rings_configure(agent->rings, &ignored);
+        (void)service_sample(agent, agent->frame.config, &ignored);
         return false;
     }
     agent_limit_requests(agent);
-    if (service->parts.otlp)
-        otlp_in_limit(service->parts.otlp, (uint64_t)config_integer(config, "otlp-spans-per-s"));
+    if (agent->otlp)
+        otlp_in_limit(agent->otlp, (uint64_t)config_integer(config, "otlp-spans-per-s"));
     return true;
+}
+
+/* ---- the status, and the metrics for Prometheus ---------------------------------------------- */
+
+static struct counts service_counts(const struct agent *agent)
+{
+    struct counts sum = agent->totals.sinks;
+
+    export_add_account(agent->export, &sum, false);
+    return sum;
+}
+
+static json_t *service_endpoint_json(const struct agent *agent)
+{
+    const char *file = export_file(agent->export);
+    const char *endpoint = file[0] ? file : config_text(agent->config, "endpoint");
+    char *shown = endpoint_shown(endpoint ? endpoint : "");
+    json_t *text = shown ? json_string(shown) : NULL;
+
+    free(shown);
+    return text;
+}
+
+static json_t *service_rings_json(const struct agent *agent)
+{
+    json_t *rings = agent_rings_json(agent->rings);
+
+    if (agent->all) {
+        json_t *read = send_all_json(agent->all);
+
+        (void)json_object_update(rings, read);
+        json_decref(read);
+    }
+    return rings;
 }
 
 static json_t *service_status(void *context)
 {
-    const struct service *service = context;
+    const struct agent *agent = context;
+    const struct counts counts = service_counts(agent);
 
-    return agent_status_json(&service->parts);
+    return json_pack(
+        "{ss, ss, ss, so, so, so*, sI, sb, sI, so*, so, so, so, sI, so}", "state", "recording",
+        "send", agent->all ? "all" : "slow", "host", agent->host, "endpoint",
+        service_endpoint_json(agent), "rings", service_rings_json(agent), "otlp",
+        agent->otlp ? otlp_in_json(agent->otlp) : NULL, "pending_traces",
+        (json_int_t)agent->scan_queue.traces, "is_scanning", scans_is_busy(agent->scans),
+        "open_traces", (json_int_t)wants_open_count(agent->wants), "cluster",
+        cluster_json(agent->wants->cluster), "shares", askers_json(&agent->askers), "totals",
+        totals_own_json(&agent_table, &agent->totals), "host_metrics", sampler_json(agent->sampler),
+        "saving_ms", (json_int_t)saver_busy_ms(), "counters", counts_json(&counts));
 }
 
-static json_t *service_statistics(struct agent_parts *parts)
+static void service_print_own(struct printer *printer, const struct agent *agent)
 {
-    json_t *sources = json_array(), *all = export_statistics(parts->agent.export);
+    json_t *hosts = wants_hosts(agent->wants);
 
-    if (all)
-        (void)json_array_append_new(sources, all);
-    return json_pack("{so, ss}", "sources", sources, "only",
-                     parts->all ? "" : "slow and failed requests");
-}
-
-static json_t *service_ask(void *context, const char *request)
-{
-    struct service *service = context;
-    struct agent_parts *parts = &service->parts;
-
-    if (strcmp(request, "waiting") == 0)
-        return json_pack("{so}", "spans", waiting_spans(export_spool(parts->agent.export)));
-    if (strcmp(request, "statistics") == 0)
-        return service_statistics(parts);
-    return by_hand_answer(&parts->agent, parts->wants, request);
+    agent_rings_print(agent->rings, printer);
+    print_metric(printer, "blkin_agent_pending_traces", "gauge",
+                 "Traces that wait for a scan of the rings.", agent->scan_queue.traces);
+    print_metric(printer, "blkin_agent_open_traces", "gauge",
+                 "Traces that are asked for and not judged yet.", wants_open_count(agent->wants));
+    print_metric(printer, "blkin_agent_hosts", "gauge",
+                 "Known hosts of the cluster: this one, and others, also if they are away.",
+                 json_array_size(hosts));
+    if (agent->otlp)
+        otlp_in_print(agent->otlp, printer);
+    totals_own_print(printer, &agent_table, &agent->totals);
+    sampler_print(agent->sampler, printer);
+    json_decref(hosts);
 }
 
 static char *service_page(void *context)
 {
-    const struct service *service = context;
+    const struct agent *agent = context;
+    const struct counts counts = service_counts(agent);
+    struct printer printer = {.has_failed = false};
 
-    return agent_status_page(&service->parts);
+    service_print_own(&printer, agent);
+    return metrics_page_text(&counts, config_text(agent->config, "endpoint"), print_end(&printer));
+}
+
+/* ---- requests at the control socket ---------------------------------------------------------- */
+
+static json_t *service_statistics(struct agent *agent)
+{
+    json_t *sources = json_array(), *all = export_statistics(agent->export);
+
+    if (all)
+        (void)json_array_append_new(sources, all);
+    return json_pack("{so, ss}", "sources", sources, "only",
+                     agent->all ? "" : "slow and failed requests");
+}
+
+static json_t *service_ask(void *context, const char *request)
+{
+    struct agent *agent = context;
+
+    if (strcmp(request, "waiting") == 0)
+        return json_pack("{so}", "spans", waiting_spans(export_spool(agent->export)));
+    if (strcmp(request, "statistics") == 0)
+        return service_statistics(agent);
+    return by_hand_answer(agent, request);
 }
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
 static void service_add_memory(void *context, struct held *held)
 {
-    const struct service *service = context;
+    const struct agent *agent = context;
 
-    alarms_add_memory(service->parts.alarms, held);
-    if (service->parts.all)
-        send_all_add_memory(service->parts.all, held);
+    alarms_add_memory(agent->alarms, held);
+    if (agent->all)
+        send_all_add_memory(agent->all, held);
 }
 
 static void service_drop_memory(void *context, struct held *held)
 {
-    const struct service *service = context;
+    const struct agent *agent = context;
 
-    alarms_drop_memory(service->parts.alarms, held);
-    if (service->parts.all)
-        send_all_drop_memory(service->parts.all, held);
+    alarms_drop_memory(agent->alarms, held);
+    if (agent->all)
+        send_all_drop_memory(agent->all, held);
 }
 
-static bool service_open_parts(struct service *service, struct error *error)
+static bool service_open_parts(struct agent *agent, struct error *error)
 {
-    const struct holder_callbacks callbacks = {service_add_memory, service_drop_memory, service};
-    const struct export_calls calls = {service_export_failed, service_export_settled, service};
-    struct agent_parts *parts = &service->parts;
+    const struct holder_callbacks callbacks = {service_add_memory, service_drop_memory, agent};
+    const struct export_calls calls = {service_export_failed, service_export_settled, agent};
 
-    parts->wants = wants_open(&parts->agent, error);
-    if (!parts->wants || !frame_open_page(&service->frame, error))
+    agent->wants = wants_open(agent, error);
+    if (!agent->wants || !frame_open_page(&agent->frame, error))
         return false;
-    parts->agent.export = export_open(parts->agent.loop, parts->agent.config,
-                                      parts->agent.totals.file, &calls, error);
-    if (!parts->agent.export)
+    agent->export = export_open(agent->loop, agent->config, agent->totals.file, &calls, error);
+    if (!agent->export)
         return false;
-    json_decref(parts->agent.totals.file); /* after a kill, no run continues the file */
-    parts->agent.totals.file = NULL;
+    json_decref(agent->totals.file); /* after a kill, no run continues the file */
+    agent->totals.file = NULL;
     error_set(error, "out of memory");
-    parts->alarms = alarms_new(&parts->agent, parts->wants);
-    if (parts->alarms)
-        parts->agent_rings = agent_rings_open(&parts->agent, &callbacks, error);
-    if (!parts->agent_rings)
+    agent->alarms = alarms_new(agent);
+    if (agent->alarms)
+        agent->rings = agent_rings_open(agent, &callbacks, error);
+    if (!agent->rings)
         return false;
-    if (!send_all_is_wanted(parts->agent.config))
-        agent_forget_place(&parts->agent);
-    else if (!service_open_all(service, error))
+    if (!send_all_is_wanted(agent->config))
+        agent_forget_place(agent);
+    else if (!service_open_all(agent, error))
         return false;
-    if (!service_open_otlp(service, error))
+    if (!service_open_otlp(agent, error))
         return false;
     error_set(error, "out of memory");
-    parts->scans = scans_new(&parts->agent, parts->wants, parts->agent_rings, parts->late_spans,
-                             &parts->sampler);
+    agent->scans = scans_new(agent);
     /* the sampler is last: its thread reads the environment, which other parts change before */
-    return parts->scans && service_sample(service, parts->agent.config, error);
+    return agent->scans && service_sample(agent, agent->config, error);
 }
 
-static bool service_open(struct service *service, struct error *error)
+static bool service_open(struct agent *agent, struct error *error)
 {
-    struct agent *agent = &service->parts.agent;
-
-    if (!frame_open(&service->frame, error))
+    if (!frame_open(&agent->frame, error))
         return false;
-    agent->frame = &service->frame;
-    agent->loop = service->frame.loop;
-    agent->config = service->frame.config;
-    agent->step = (struct timer){.due = service_step, .context = service};
-    service->deadline = (struct timer){.due = service_on_deadline, .context = service};
+    agent->loop = agent->frame.loop;
+    agent->config = agent->frame.config;
+    agent->step = (struct timer){.due = service_step, .context = agent};
+    agent->deadline = (struct timer){.due = service_on_deadline, .context = agent};
     if (!agent_open(agent, error))
         return false;
     deaths_watch(agent);
-    return service_open_parts(service, error);
+    return service_open_parts(agent, error);
 }
 
-static void service_close(struct service *service)
+static void service_close(struct agent *agent)
 {
-    struct agent_parts *parts = &service->parts;
-
-    service_close_all(service);
-    agent_rings_close(parts->agent_rings); /* reads the last alarms, unless alarms_stop() did so */
-    wants_close(parts->wants);
-    alarms_free(parts->alarms);
-    scans_free(parts->scans);
-    service_close_export(service);
-    late_spans_free(parts->late_spans);
-    otlp_in_close(parts->otlp);
-    sampler_close(parts->sampler);
-    agent_close(&parts->agent);
+    service_close_all(agent);
+    agent_rings_close(agent->rings); /* reads the last alarms, unless alarms_stop() did so */
+    wants_close(agent->wants);
+    alarms_free(agent->alarms);
+    scans_free(agent->scans);
+    service_close_export(agent);
+    late_spans_free(agent->late_spans);
+    otlp_in_close(agent->otlp);
+    sampler_close(agent->sampler);
+    agent_close(agent);
 }
 
-static void service_serve(struct service *service)
+static void service_serve(struct agent *agent)
 {
-    struct agent_parts *parts = &service->parts;
-    struct agent *agent = &parts->agent;
-
     deaths_skip_traces(agent);
     deaths_save(agent);
-    alarms_start(parts->alarms);
-    wants_load(parts->wants);
+    alarms_start(agent->alarms);
+    wants_load(agent->wants);
     agent_step(agent);
     notify("READY=1\nSTATUS=records: programs get their rings at %s",
            config_text(agent->config, "ring-socket"));
-    service->has_failed |= !frame_run(&service->frame);
-    service_close_all(service);
-    scans_free(parts->scans);
-    parts->scans = NULL;
-    service_close_export(service);
+    agent->has_failed |= !frame_run(&agent->frame);
+    service_close_all(agent);
+    scans_free(agent->scans);
+    agent->scans = NULL;
+    service_close_export(agent);
     json_decref(agent->totals.read);
     agent->totals.read = json_incref(agent->read_on); /* all spans are settled */
     agent_save(agent);
     agent_save_collected(agent);
-    wants_save(parts->wants);
-    service->has_failed |= !saver_end();
+    wants_save(agent->wants);
+    agent->has_failed |= !saver_end();
 }
 
-static int service_run(struct service *service)
+static int service_run(struct agent *agent)
 {
-    const struct agent_totals *totals = &service->parts.agent.totals;
+    const struct agent_totals *totals = &agent->totals;
     struct error error;
 
-    if (service_open(service, &error)) {
-        service_serve(service);
+    if (service_open(agent, &error)) {
+        service_serve(agent);
         if (say_level() != BT_LOGGING_LEVEL_NONE)
             totals_say(&totals->sinks, &agent_table, totals);
     } else {
         say(BK1010, "%s", error.text);
-        service->has_failed = true;
+        agent->has_failed = true;
     }
-    service_close(service);
-    return service->has_failed ? 1 : 0;
+    service_close(agent);
+    return agent->has_failed ? 1 : 0;
 }
 
 int agent_command(int argc, char *argv[])
@@ -509,12 +530,11 @@ int agent_command(int argc, char *argv[])
     const char *dump = NULL;
     const struct config_flag flags[] = {{"dump", NULL, &dump}, {NULL, NULL, NULL}};
     const struct config_request request = {.section = "agent", .usage = usage, .flags = flags};
-    struct service service = {.has_failed = false};
-    struct agent *agent = &service.parts.agent;
-    struct frame *frame = &service.frame;
+    struct agent agent = {.has_failed = false};
+    struct frame *frame = &agent.frame;
     int status;
 
-    if (!frame_read(frame, &calls, &service, &request, argc, argv, &status))
+    if (!frame_read(frame, &calls, &agent, &request, argc, argv, &status))
         return status;
     if (dump) {
         status = dump_rings(frame->config, dump);
@@ -522,11 +542,11 @@ int agent_command(int argc, char *argv[])
         return status;
     }
     sampler_prepare();
-    if (gethostname(agent->host, sizeof(agent->host) - 1) != 0 || !agent->host[0])
-        (void)snprintf(agent->host, sizeof(agent->host), "localhost");
+    if (gethostname(agent.host, sizeof(agent.host) - 1) != 0 || !agent.host[0])
+        (void)snprintf(agent.host, sizeof(agent.host), "localhost");
     status = folder_become_owner(config_text(frame->config, "state-dir"),
                                  config_text(frame->config, "runtime-dir"))
-                 ? service_run(&service)
+                 ? service_run(&agent)
                  : 1;
     frame_close(frame);
     return status;

@@ -49,16 +49,14 @@ bool ids_have(const struct ids *ids, uint64_t id)
     return at < ids->count && ids->list[at] == id;
 }
 
-/* Returns false when out of memory, or if the set has `max` ids already. */
-static bool ids_add(struct ids *ids, uint64_t id, size_t max)
+/* Returns false when out of memory, or if the set has TRACE_IDS_MAX ids already. */
+static bool ids_add(struct ids *ids, uint64_t id)
 {
     const size_t at = ids_index(ids, id);
 
     if (at < ids->count && ids->list[at] == id)
         return true;
-    if (ids->count >= max)
-        return false;
-    if (!ARRAY_FITS(ids->list, ids->room, ids->count))
+    if (ids->count >= TRACE_IDS_MAX || !ARRAY_FITS(ids->list, ids->room, ids->count))
         return false;
     memmove(ids->list + at + 1, ids->list + at, (ids->count - at) * sizeof(*ids->list));
     ids->list[at] = id;
@@ -66,7 +64,9 @@ static bool ids_add(struct ids *ids, uint64_t id, size_t max)
     return true;
 }
 
-bool ids_add_all(struct ids *ids, const json_t *list, size_t max)
+/* Adds the ids of a JSON array of texts of 1 to 16 hexadecimal digits. Ignores other elements.
+ * Returns false if ids are missing: out of memory, or beyond TRACE_IDS_MAX. */
+static bool ids_add_all(struct ids *ids, const json_t *list)
 {
     const json_t *text;
     bool are_all = true;
@@ -77,15 +77,9 @@ bool ids_add_all(struct ids *ids, const json_t *list, size_t max)
         uint64_t id;
 
         if (hex_read(text_of(json_string_value(text)), &id))
-            are_all &= ids_add(ids, id, max);
+            are_all &= ids_add(ids, id);
     }
     return are_all;
-}
-
-void ids_free(struct ids *ids)
-{
-    free(ids->list);
-    *ids = (struct ids){.count = 0};
 }
 
 size_t ids_missing(const struct ids *want, const struct ids *have, uint64_t *first)
@@ -97,4 +91,24 @@ size_t ids_missing(const struct ids *want, const struct ids *have, uint64_t *fir
             *first = want->list[i];
     }
     return missing;
+}
+
+/* ---- found spans ----------------------------------------------------------------------------- */
+
+void trace_spans_add(struct trace_spans *trace, const json_t *found)
+{
+    const int64_t begin_ns = number_in(found, "begin"), spans = number_in(found, "spans");
+
+    if (begin_ns > 0 && (trace->begin_ns == 0 || begin_ns < trace->begin_ns))
+        trace->begin_ns = begin_ns;
+    trace->spans += spans > 0 ? (uint64_t)spans : 0;
+    trace->is_cut |= json_is_true(json_object_get(found, "cut"));
+    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(found, "have"));
+    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(found, "want"));
+}
+
+void trace_spans_free(struct trace_spans *trace)
+{
+    free(trace->have.list);
+    free(trace->want.list);
 }

@@ -40,12 +40,22 @@ struct ids {
 };
 
 bool ids_have(const struct ids *ids, uint64_t id);
-/* Adds the ids of a JSON array of texts of 1 to 16 hexadecimal digits. Ignores other elements.
- * Returns false if ids are missing: out of memory, or beyond `max` ids in the set. */
-bool ids_add_all(struct ids *ids, const json_t *list, size_t max);
-void ids_free(struct ids *ids);
 
 /* Returns the number of ids in `want` that are not in `have`. *first: the smallest of them. */
 size_t ids_missing(const struct ids *want, const struct ids *have, uint64_t *first);
+
+#define TRACE_IDS_MAX 4096
+
+/* The found spans of a trace. */
+struct trace_spans {
+    int64_t begin_ns; /* since 1970: the begin of the first span; 0: not known */
+    uint64_t spans;
+    struct ids have, want; /* the spans, and their parents: TRACE_IDS_MAX of each */
+    bool is_cut;           /* `have` or `want` is incomplete */
+};
+
+/* Adds found spans: {"begin", "spans", "have": [...], "want": [...], "cut"}, see selection.h. */
+void trace_spans_add(struct trace_spans *trace, const json_t *found);
+void trace_spans_free(struct trace_spans *trace);
 
 #endif

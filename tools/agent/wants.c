@@ -126,74 +126,59 @@ json_t *wants_send_by_hand(struct wants *wants, struct request *request)
     return json_pack("{ss}", "id", name);
 }
 
-/* The collection of traces that an earlier process had requested. */
-struct again {
-    struct wants *wants;
-    struct request *request;
-    size_t judged;   /* traces of `request` that an earlier process has judged and counted */
-    bool is_fetched; /* true: only traces with collected spans; false: only traces without */
-    size_t room;     /* the largest number of traces */
-};
-
-static void wants_add_open(void *context, struct collected_trace *trace)
-{
-    struct again *again = context;
-
-    if (!trace->is_open || trace->is_asked || (trace->until_mono_ns != 0) != again->is_fetched ||
-        again->request->count >= again->room)
-        return;
-    trace->is_asked = true;
-    again->judged += trace->was_judged;
-    (void)request_add(again->request, trace->id, trace->asked_begin_ns, trace->why);
-}
-
-/* Returns a request for the open traces; NULL: no trace is open. */
+/* Returns a request for at most `room` traces that an earlier process had requested: those with
+ * collected spans, or those without. NULL: no trace is open. */
 static struct request *wants_list_open(struct wants *wants, bool is_fetched, size_t room)
 {
-    struct again again = {wants, request_new("", wants->agent->host), 0, is_fetched, room};
+    struct request *request = request_new("", wants->agent->host);
+    struct collected_trace *trace;
+    size_t judged = 0; /* traces that an earlier process has judged and counted */
 
-    if (again.request)
-        collected_each(wants->agent->collected, wants_add_open, &again);
-    if (again.request && again.request->count) {
-        wants->agent->totals.traces_asked += again.request->count;
-        wants->agent->totals.traces_asked_again += again.request->count - again.judged;
-        say(BK4041, "%zu traces were asked for when the last agent ended: this one asks again",
-            again.request->count);
-        return again.request;
+    collected_for_each(trace, wants->agent->collected)
+    {
+        if (!request || !trace->is_open || trace->is_asked ||
+            (trace->until_mono_ns != 0) != is_fetched || request->count >= room)
+            continue;
+        trace->is_asked = true;
+        judged += trace->was_judged;
+        (void)request_add(request, trace->id, trace->asked_begin_ns, trace->why);
     }
-    requests_free(again.request);
+    if (request && request->count) {
+        wants->agent->totals.traces_asked += request->count;
+        wants->agent->totals.traces_asked_again += request->count - judged;
+        say(BK4041, "%zu traces were asked for when the last agent ended: this one asks again",
+            request->count);
+        return request;
+    }
+    requests_free(request);
     return NULL;
 }
 
-/* Adds a trace that was collected for another host or by hand, if its spans were not settled. */
-static void wants_add_unsent(void *context, struct collected_trace *trace)
-{
-    const struct again *again = context;
-
-    if (!trace->is_unsent || again->request->count >= again->room)
-        return;
-    trace->is_unsent = false;
-    (void)request_add(again->request, trace->id, trace->asked_begin_ns, trace->why);
-}
-
-/* Fetches again from the rings of this host. No other host is asked. Returns false if no trace is
- * unsent. */
+/* Fetches the traces again that were collected for another host or by hand, and whose spans were
+ * not settled: from the rings of this host, no other host is asked. Returns false if there are
+ * none. */
 static bool wants_fetch_unsent(struct wants *wants, size_t room)
 {
     struct agent *agent = wants->agent;
-    struct again again = {wants, request_new("", agent->host), 0, false, room};
+    struct request *request = request_new("", agent->host);
+    struct collected_trace *trace;
 
-    if (again.request)
-        collected_each(agent->collected, wants_add_unsent, &again);
-    if (!again.request || !again.request->count) {
-        requests_free(again.request);
+    collected_for_each(trace, agent->collected)
+    {
+        if (!request || !trace->is_unsent || request->count >= room)
+            continue;
+        trace->is_unsent = false;
+        (void)request_add(request, trace->id, trace->asked_begin_ns, trace->why);
+    }
+    if (!request || !request->count) {
+        requests_free(request);
         return false;
     }
     say(BK4044,
         "the spans of %zu traces were not settled when the service ended: they are sent again, "
         "and some may come twice",
-        again.request->count);
-    (void)scan_queue_add(&agent->scan_queue, again.request);
+        request->count);
+    (void)scan_queue_add(&agent->scan_queue, request);
     return true;
 }
 
@@ -285,39 +270,6 @@ void wants_load(struct wants *wants)
     wants->asks_again = true;
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
-
-void wants_answer(struct wants *wants, const struct request *requests,
-                  const struct found_reach *reach, const json_t *found, const char *problem)
-{
-    size_t count = 0;
-
-    for (const struct request *r = requests; r; r = r->next)
-        count++;
-    for (const struct request *r = requests; r; r = r->next) {
-        json_t *answer = found_new(wants->agent, r, count, reach, found, problem);
-
-        if (answer && strcmp(r->host, wants->agent->host) == 0)
-            judge_answer(wants->judge, answer, clock_ms());
-        else
-            cluster_send(wants->cluster, answer);
-        json_decref(answer);
-    }
-    agent_step(wants->agent);
-}
-
-void wants_found(struct wants *wants, const struct request *requests,
-                 const struct found_reach *reach, const json_t *found)
-{
-    const bool is_last = requests && requests->last_ms > 0;
-    const json_t *trace;
-    size_t i;
-
-    json_array_foreach(is_last ? NULL : json_object_get(found, "traces"), i, trace)
-        collected_add(wants->agent->collected, trace);
-    wants_answer(wants, requests, reach, found, NULL);
-}
-
 /* ---- from other hosts ------------------------------------------------------------------------ */
 
 const char *wants_refuses(const struct wants *wants, const char *host)
@@ -405,7 +357,7 @@ static void wants_take_config(void *context, const char *text)
 {
     const struct wants *wants = context;
 
-    frame_take_topic(wants->agent->frame, text);
+    frame_take_topic(&wants->agent->frame, text);
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */

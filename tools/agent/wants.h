@@ -7,7 +7,6 @@
 #define BLKIN_TOOLS_WANTS_H
 
 #include "agent.h"
-#include "found.h"
 #include "halves.h"
 #include "joins.h"
 #include "judge.h"
@@ -50,6 +49,13 @@ const char *wants_refuses(const struct wants *wants, const char *host);
 
 /* ---- answers of this host */
 
+/* The reach of a scan: the scan has all records from the later of both times on. */
+struct found_reach {
+    int64_t held_from_ns; /* CLOCK_MONOTONIC: the rings have all records from then on */
+    int64_t reach_ns; /* CLOCK_MONOTONIC: the scan read the records written from then on; INT64_MIN:
+                         all records */
+};
+
 /* Answers the requests. reach: NULL if nothing was scanned. problem: the reason of a failure, or
  * NULL. */
 void wants_answer(struct wants *wants, const struct request *requests,
@@ -64,14 +70,6 @@ void wants_found(struct wants *wants, const struct request *requests,
 void wants_save(struct wants *wants);
 void wants_load(struct wants *wants);
 
-/* ---- joins (joins.h) */
-
-/* Takes the halves that a look has found. problem: why the look failed, or NULL. */
-void wants_looked(struct wants *wants, const struct halves *found, int64_t held_from_ns,
-                  const char *problem);
-/* As joins_find(). */
-bool wants_place(const struct wants *wants, struct trace_id id, struct join_place *place);
-
 /* ---- verdicts */
 
 /* Judges the traces that can be judged. Returns the time of the next call, in ms of clock_ms(). */
@@ -85,7 +83,7 @@ size_t wants_open_count(const struct wants *wants);
 /* Returns a new array of the hosts that are asked. */
 json_t *wants_hosts(const struct wants *wants);
 
-/* ---- shared by wants.c and wants_joins.c */
+/* ---- shared by wants.c and wants_answers.c */
 
 void wants_set_id(struct wants *wants, struct request *request);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "control.h"
 
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "folders.h"
@@ -44,15 +45,10 @@ struct control {
 static bool set_address(struct sockaddr_un *address, const char *folder, const char *name,
                         struct error *error)
 {
-    int length;
+    char path[PATH_ROOM];
 
-    address->sun_family = AF_UNIX;
-    length = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s.sock", folder, name);
-    if (length > 0 && (size_t)length < sizeof(address->sun_path))
-        return true;
-    return error_set(
-        error, "runtime-dir \"%s\": too long: the path of a socket in it may have %zu characters",
-        folder, sizeof(address->sun_path) - 1);
+    path_set(path, "%s/%s.sock", folder, name);
+    return unix_socket_set_address(address, path, error);
 }
 
 static bool make_folder(const char *folder, struct error *error)
@@ -295,15 +291,11 @@ static int connect_to(const struct sockaddr_un *address)
 {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd >= 0 && (!set_limit(fd, SO_SNDTIMEO, CLIENT_TIME_MS) ||
-                    connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0)) {
-        const int cause = errno;
-
-        close(fd);
-        errno = cause;
-        return -1;
-    }
-    return fd;
+    if (fd < 0 || (set_limit(fd, SO_SNDTIMEO, CLIENT_TIME_MS) &&
+                   connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0))
+        return fd;
+    guard_close(&fd);
+    return -1;
 }
 
 /* Returns the answer, or NULL with error set if the answer is only {"error": ...}. */

@@ -69,7 +69,7 @@ void broker_close(struct broker *broker); /* NULL is allowed */
 int broker_publish(struct broker *broker, const char *topic, const char *text, size_t length,
                    bool is_retained);
 
-/* Makes the next pause long: half a minute. For the case that another client has the same id. */
+/* Makes the next pause half a minute long. Called when another client has the same id. */
 void broker_pause_long(struct broker *broker);
 
 #endif

@@ -78,7 +78,7 @@ struct cluster {
 /* Publishes the state "here" of this host. */
 void cluster_say_here(struct cluster *cluster);
 
-/* Publishes all messages again after REPEAT_MS, because a host may have missed some. */
+/* Publishes all messages again after 0.2 s, because a host may have missed some. */
 void cluster_repeat_soon(struct cluster *cluster);
 
 /* ---- settings.c: reads the keys and opens the broker. Returns false with error set. ---- */

@@ -123,8 +123,8 @@ void check_versions(const struct doctor *doctor)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-/* Reports only the losses of the last half to whole hour. */
-static void check_loss_of_service(const struct doctor *doctor, const json_t *status)
+/* Reports the losses of blkin live, only those of the last half to whole hour. */
+static void check_loss_of_live(const json_t *status)
 {
     const json_t *lately = json_object_get(status, "lately");
     const json_t *counters = json_object_get(lately, "counters");
@@ -145,12 +145,10 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
             since, missing, lost, died,
             lost ? "blkin status shows where; to keep spans while the collector is away: "
                    "spool = DIR in blkin.conf"
-            : missing && is_about(doctor, "live")
-                ? "raise subbuf-bytes or subbuf-count in blkin.conf"
             : missing
-                ? "raise ring-bytes, or lower ring-poll-ms, in blkin.conf"
+                ? "raise subbuf-bytes or subbuf-count in blkin.conf"
                 : "journalctl -u blkin-live shows why; the next reader reads the missed events, "
-                  "as far as the relay daemon still has it");
+                  "as far as the relay daemon still has them");
 }
 
 /* Reports the service's own state and its last messages. */
@@ -241,7 +239,7 @@ void check_service(const struct doctor *doctor)
     if (is_about(doctor, "agent"))
         check_agent(doctor, status);
     else
-        check_loss_of_service(doctor, status);
+        check_loss_of_live(status);
     check_ring_users(doctor, status);
     json_decref(status);
 }

@@ -24,7 +24,7 @@ struct metadata {
     uint64_t offset;    /* the clock's offset since 1970; 0: unknown */
     bool has_id;        /* the stream block has an id */
     char statement[64]; /* the beginning of the statement, without blanks, at depth 0 or 1 */
-    size_t length;      /* of the whole statement */
+    size_t length;      /* of `statement` */
 };
 
 /* Adds whole packets, as the relay daemon sends them. The struct begins with zeros. */
@@ -34,7 +34,7 @@ void metadata_add(struct metadata *metadata, const unsigned char *packets, size_
  * the stream class of each event. */
 bool metadata_is_whole(const struct metadata *metadata);
 
-/* Returns whether the stream class is declared. UINT64_MAX: an unknown class. */
+/* Returns whether the stream class is declared. UINT64_MAX: any class. */
 bool metadata_has(const struct metadata *metadata, uint64_t stream_class);
 
 #endif

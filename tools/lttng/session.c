@@ -12,7 +12,7 @@
 /* ---- shared parts */
 
 /* code: a negative result of liblttng-ctl. Returns false with error set. */
-static bool session_refuse(struct error *error, const char *what, const char *name, int code)
+static bool session_fail(struct error *error, const char *what, const char *name, int code)
 {
     if (code == -LTTNG_ERR_NO_SESSIOND)
         error_set(error, "no LTTng session daemon answers: start lttng-sessiond; to use root's, a "
@@ -203,14 +203,14 @@ static bool session_equip(const struct session_spec *spec, struct lttng_handle *
     int code;
 
     if ((code = session_enable_channel(spec, handle)) < 0)
-        return session_refuse(error, "make a channel in", spec->name, code);
+        return session_fail(error, "make a channel in", spec->name, code);
     if ((code = session_add_contexts(handle)) < 0)
-        return session_refuse(error, "add contexts to", spec->name, code);
+        return session_fail(error, "add contexts to", spec->name, code);
     if ((code = session_enable_events(spec, handle)) < 0)
-        return session_refuse(error, "enable events in", spec->name, code);
+        return session_fail(error, "enable events in", spec->name, code);
     code = lttng_start_tracing(spec->name);
     if (code < 0 && code != -LTTNG_ERR_TRACE_ALREADY_STARTED)
-        return session_refuse(error, "start", spec->name, code);
+        return session_fail(error, "start", spec->name, code);
     return true;
 }
 
@@ -239,7 +239,7 @@ static enum session_result session_make(const struct session_spec *spec,
     int code = session_create(spec);
 
     if (code < 0) {
-        (void)session_refuse(error, "create", spec->name, code);
+        (void)session_fail(error, "create", spec->name, code);
         return code == -LTTNG_ERR_NO_SESSIOND ? SESSION_NO_DAEMON : SESSION_FAILED;
     }
     if (session_equip(spec, handle, error))
@@ -277,8 +277,8 @@ void session_ensure(const struct session_spec *spec, struct session_answer *answ
 
     answer->error.text[0] = '\0';
     if (count < 0 || handle == NULL) {
-        (void)session_refuse(&answer->error, "look for", spec->name,
-                             count < 0 ? count : -LTTNG_ERR_NOMEM);
+        (void)session_fail(&answer->error, "look for", spec->name,
+                           count < 0 ? count : -LTTNG_ERR_NOMEM);
         answer->result = count == -LTTNG_ERR_NO_SESSIOND ? SESSION_NO_DAEMON : SESSION_FAILED;
     } else if ((there = session_find(sessions, count, spec->name)) == NULL) {
         answer->result = session_make(spec, handle, &answer->error);
@@ -318,7 +318,7 @@ bool session_look(const char *name, struct session_state *state, struct error *e
 
     memset(state, 0, sizeof(*state));
     if (count < 0)
-        return session_refuse(error, "look for", name, count);
+        return session_fail(error, "look for", name, count);
     there = session_find(sessions, count, name);
     if (there != NULL) {
         state->is_there = true;
@@ -340,7 +340,7 @@ bool session_stop(const char *name, struct error *error)
     int code = lttng_stop_tracing_no_wait(name);
 
     if (code < 0 && code != -LTTNG_ERR_TRACE_ALREADY_STOPPED)
-        return session_refuse(error, "stop", name, code);
+        return session_fail(error, "stop", name, code);
     return true;
 }
 
@@ -349,5 +349,5 @@ bool session_destroy(const char *name, struct error *error)
     const int code = lttng_destroy_session_no_wait(name);
 
     return code >= 0 || code == -LTTNG_ERR_SESS_NOT_FOUND ||
-           session_refuse(error, "destroy", name, code);
+           session_fail(error, "destroy", name, code);
 }

@@ -40,21 +40,125 @@ static const char *const trees[CGROUP_TREES] = {
     [CGROUP_V1_SYSTEMD] = "systemd",
 };
 
+/* ---- values: the form of the lines tells the version */
+
+static void put_times(struct group_reading *reading, size_t i)
+{
+    const uint64_t ns_per_tick = NS_PER_S / reading->host->ticks_per_s;
+    const struct field fields[] = {
+        FIELD("user_usec", CGROUP_USER, NS_PER_US),
+        FIELD("system_usec", CGROUP_SYSTEM, NS_PER_US),
+        FIELD("throttled_usec", CGROUP_THROTTLED, NS_PER_US),
+        FIELD("user", CGROUP_USER, ns_per_tick),
+        FIELD("system", CGROUP_SYSTEM, ns_per_tick),
+        FIELD("throttled_time", CGROUP_THROTTLED, 1),
+    };
+
+    (void)i;
+    read_named_fields(reading, FIELDS(fields));
+}
+
+static void put_number(struct group_reading *reading, size_t i)
+{
+    struct host_reader *const host = reading->host;
+    struct text line;
+    uint64_t value;
+
+    if (!lines_next(&host->lines, &line))
+        return;
+    if (line_number(&line, &value))
+        reading_put(reading, i, value);
+    else
+        host->counts.not_understood++;
+}
+
+static void add_value(struct group_reading *reading, size_t i, struct text number)
+{
+    uint64_t value;
+
+    if (text_read_number(number, &value))
+        reading_put(reading, i, (reading->present >> i & 1 ? reading->values[i] : 0) + value);
+    else
+        reading->host->counts.not_understood++;
+}
+
+/* Adds "rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0", the rest of a line after the device. */
+static void add_io(struct group_reading *reading, struct text line)
+{
+    static const struct {
+        const char *name;
+        size_t i;
+    } keys[] = {{"rbytes=", CGROUP_READ_BYTES},
+                {"wbytes=", CGROUP_WRITTEN_BYTES},
+                {"rios=", CGROUP_READS},
+                {"wios=", CGROUP_WRITES}};
+    struct text word;
+
+    while (line_word(&line, &word)) {
+        for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++) {
+            if (text_begins(word, keys[key].name))
+                add_value(reading, keys[key].i, text_after(word, strlen(keys[key].name)));
+        }
+    }
+}
+
+/* Sums all devices. Without any I/O, a file of version 2 is empty: the sums are 0. A file of
+ * version 1 has only "Total 0" without any I/O, and also if the kernel does not count: then the
+ * sums are unknown. reads: the value of a line "Read" of version 1. */
+static void cgroup_put_io(struct group_reading *reading, size_t reads)
+{
+    struct host_reader *const host = reading->host;
+    bool is_v1 = reads == CGROUP_READS; /* version 2 has one file for bytes and operations */
+    struct text line;
+    struct text device;
+
+    while (lines_next(&host->lines, &line)) {
+        struct text rest;
+        struct text word;
+
+        if (!line_word(&line, &device))
+            continue;
+        rest = line;
+        if (!line_word(&rest, &word) || text_is(device, "Total")) {
+            is_v1 = is_v1 || text_is(device, "Total");
+        } else if (memchr(word.data, '=', word.length)) {
+            add_io(reading, line);
+        } else {
+            const bool is_read = text_is(word, "Read"); /* "Read 1" or "Write 2" */
+
+            is_v1 = true;
+            if ((is_read || text_is(word, "Write")) && line_word(&rest, &word))
+                add_value(reading, reads + !is_read, word);
+        }
+    }
+    for (size_t i = CGROUP_READ_BYTES; i <= CGROUP_WRITES && !is_v1 && !host->lines.error; i++)
+        if (!(reading->present >> i & 1))
+            reading_put(reading, i, 0);
+}
+
 static const struct {
     const char *v2; /* NULL: none */
     enum cgroup_tree tree;
     const char *v1;
+    void (*put)(struct group_reading *reading, size_t i);
+    size_t i; /* the index of the first value */
 } files[GROUP_FILES] = {
-    [GROUP_CPU] = {"cpu.stat", CGROUP_V1_CPUACCT, "cpuacct.stat"},
-    [GROUP_THROTTLED] = {NULL, CGROUP_V1_CPU, "cpu.stat"},
-    [GROUP_MEMORY] = {"memory.current", CGROUP_V1_MEMORY, "memory.usage_in_bytes"},
-    [GROUP_PROCESSES] = {"pids.current", CGROUP_V1_PIDS, "pids.current"},
+    [GROUP_CPU] = {"cpu.stat", CGROUP_V1_CPUACCT, "cpuacct.stat", put_times, 0},
+    [GROUP_THROTTLED] = {NULL, CGROUP_V1_CPU, "cpu.stat", put_times, 0},
+    [GROUP_MEMORY] = {"memory.current", CGROUP_V1_MEMORY, "memory.usage_in_bytes", put_number,
+                      CGROUP_MEMORY},
+    [GROUP_PROCESSES] = {"pids.current", CGROUP_V1_PIDS, "pids.current", put_number,
+                         CGROUP_PROCESSES},
     /* includes the groups below, as version 2 does */
-    [GROUP_IO] = {"io.stat", CGROUP_V1_BLKIO, "blkio.throttle.io_service_bytes_recursive"},
-    [GROUP_OPERATIONS] = {NULL, CGROUP_V1_BLKIO, "blkio.throttle.io_serviced_recursive"},
-    [GROUP_CPU_PRESSURE] = {"cpu.pressure", CGROUP_V2, NULL},
-    [GROUP_IO_PRESSURE] = {"io.pressure", CGROUP_V2, NULL},
-    [GROUP_MEMORY_PRESSURE] = {"memory.pressure", CGROUP_V2, NULL},
+    [GROUP_IO] = {"io.stat", CGROUP_V1_BLKIO, "blkio.throttle.io_service_bytes_recursive",
+                  cgroup_put_io, CGROUP_READ_BYTES},
+    [GROUP_OPERATIONS] = {NULL, CGROUP_V1_BLKIO, "blkio.throttle.io_serviced_recursive",
+                          cgroup_put_io, CGROUP_READS},
+    [GROUP_CPU_PRESSURE] = {"cpu.pressure", CGROUP_V2, NULL, read_pressure_lines, CGROUP_PRESSURE},
+    [GROUP_IO_PRESSURE] = {"io.pressure", CGROUP_V2, NULL, read_pressure_lines,
+                           CGROUP_PRESSURE + 2},
+    [GROUP_MEMORY_PRESSURE] = {"memory.pressure", CGROUP_V2, NULL, read_pressure_lines,
+                               CGROUP_PRESSURE + 4},
 };
 
 /* ---- trees and files */
@@ -111,124 +215,6 @@ static bool cgroup_open(const struct host_reader *host, struct slot *slot)
     return has_any;
 }
 
-/* ---- values: the form of the lines tells the version */
-
-static void put_times(struct group_reading *reading)
-{
-    const uint64_t ns_per_tick = NS_PER_S / reading->host->ticks_per_s;
-    const struct field fields[] = {
-        FIELD("user_usec", CGROUP_USER, NS_PER_US),
-        FIELD("system_usec", CGROUP_SYSTEM, NS_PER_US),
-        FIELD("throttled_usec", CGROUP_THROTTLED, NS_PER_US),
-        FIELD("user", CGROUP_USER, ns_per_tick),
-        FIELD("system", CGROUP_SYSTEM, ns_per_tick),
-        FIELD("throttled_time", CGROUP_THROTTLED, 1),
-    };
-
-    read_named_fields(reading, FIELDS(fields));
-}
-
-static void put_number(struct group_reading *reading, size_t i)
-{
-    struct host_reader *const host = reading->host;
-    struct text line;
-    uint64_t value;
-
-    if (!lines_next(&host->lines, &line))
-        return;
-    if (line_number(&line, &value))
-        reading_put(reading, i, value);
-    else
-        host->counts.not_understood++;
-}
-
-static void add_value(struct group_reading *reading, size_t i, struct text number)
-{
-    uint64_t value;
-
-    if (text_read_number(number, &value))
-        reading_put(reading, i, (reading->present >> i & 1 ? reading->values[i] : 0) + value);
-    else
-        reading->host->counts.not_understood++;
-}
-
-/* Adds "rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0", the rest of a line after the device. */
-static void add_io(struct group_reading *reading, struct text line)
-{
-    static const struct {
-        const char *name;
-        size_t i;
-    } keys[] = {{"rbytes=", CGROUP_READ_BYTES},
-                {"wbytes=", CGROUP_WRITTEN_BYTES},
-                {"rios=", CGROUP_READS},
-                {"wios=", CGROUP_WRITES}};
-    struct text word;
-
-    while (line_word(&line, &word)) {
-        for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++) {
-            if (text_begins(word, keys[key].name))
-                add_value(reading, keys[key].i, text_after(word, strlen(keys[key].name)));
-        }
-    }
-}
-
-/* Sums all devices. Without any I/O, a file of version 2 is empty: the sums are 0. A file of
- * version 1 has only "Total 0" without any I/O, and also if the kernel does not count: then the
- * sums are unknown. */
-static void cgroup_put_io(struct group_reading *reading, size_t reads, bool is_v1)
-{
-    struct host_reader *const host = reading->host;
-    struct text line;
-    struct text device;
-
-    while (lines_next(&host->lines, &line)) {
-        struct text rest;
-        struct text word;
-
-        if (!line_word(&line, &device))
-            continue;
-        rest = line;
-        if (!line_word(&rest, &word) || text_is(device, "Total")) {
-            is_v1 = is_v1 || text_is(device, "Total");
-        } else if (memchr(word.data, '=', word.length)) {
-            add_io(reading, line);
-        } else {
-            const bool is_read = text_is(word, "Read"); /* "Read 1" or "Write 2" */
-
-            is_v1 = true;
-            if ((is_read || text_is(word, "Write")) && line_word(&rest, &word))
-                add_value(reading, reads + !is_read, word);
-        }
-    }
-    for (size_t i = CGROUP_READ_BYTES; i <= CGROUP_WRITES && !is_v1 && !host->lines.error; i++)
-        if (!(reading->present >> i & 1))
-            reading_put(reading, i, 0);
-}
-
-static void put_file(struct group_reading *reading, enum group_file file)
-{
-    switch (file) {
-    case GROUP_CPU:
-    case GROUP_THROTTLED:
-        put_times(reading);
-        break;
-    case GROUP_MEMORY:
-        put_number(reading, CGROUP_MEMORY);
-        break;
-    case GROUP_PROCESSES:
-        put_number(reading, CGROUP_PROCESSES);
-        break;
-    case GROUP_IO:
-        cgroup_put_io(reading, CGROUP_READ_BYTES, false);
-        break;
-    case GROUP_OPERATIONS:
-        cgroup_put_io(reading, CGROUP_READS, true);
-        break;
-    default:
-        read_pressure_lines(reading, CGROUP_PRESSURE + 2 * (size_t)(file - GROUP_CPU_PRESSURE));
-    }
-}
-
 /* Returns false when the group has ended. */
 static bool cgroup_put(struct group_reading *reading, struct slot *slot)
 {
@@ -239,7 +225,7 @@ static bool cgroup_put(struct group_reading *reading, struct slot *slot)
         if (slot->fds[file] < 0)
             continue;
         lines_begin(&host->lines, slot->fds[file]);
-        put_file(reading, (enum group_file)file);
+        files[file].put(reading, files[file].i);
         if (!host->lines.error) {
             is_there = true;
             continue;

@@ -19,7 +19,7 @@ static inline const char *source_text(const char *source)
     return source[0] == '-' && !source[1] ? "standard input" : source;
 }
 
-/* The file or folder of the rules that make spans of events of programs without BlkKin. The rules
+/* Names the rules that make spans of events of programs without BlkKin: see rules_read(). The rules
  * apply to recorded traces only. NULL: no rules. */
 extern const char *source_rules_path;
 

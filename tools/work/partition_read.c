@@ -270,7 +270,7 @@ static void partition_count_message(const struct message_reading *reading,
     counts->messages_broken += decoded->is_broken;
 }
 
-/* Skips offsets that the previous worker has read and counted. */
+/* Counts missing offsets, except those that the previous worker has read and counted. */
 static void partition_count_gap(const struct partition *partition, int64_t offset)
 {
     const int64_t expected =

@@ -20,7 +20,7 @@
 #include "babeltrace-plugin/deliver/exporter.h"
 
 /*
- * Writes kept traces: to a topic of the same cluster, unchanged and in the worker's transactions;
+ * Writes kept traces: to a topic of the same brokers, unchanged and in the worker's transactions;
  * or by the sink's exporter, outside of the transactions, at least once.
  */
 

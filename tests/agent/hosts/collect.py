@@ -3,7 +3,7 @@
 
     collect.py PORT FILE [URL]
 
-Each POST is a line of FILE: {"at": ns since 1970, "spans": [[trace id, id, parent id, service, name, tags]...]}.
+A POST with spans is a line of FILE: {"at": ns since 1970, "spans": [[trace, id, parent, service, name, tags]...]}.
 FILE has only the tags "payload", "blkin.*" and "*.bytes". With URL the collector passes each POST on to that collector
 first.
 
@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from server import Server  # noqa: E402
 
 PORT, FILE, *URL = sys.argv[1:]
-TAKEN = os.open(FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+OUTPUT = os.open(FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
 
 def brief(span):
@@ -40,7 +40,7 @@ def answer(request):
         if URL:
             hand_on(request.body)
         line = json.dumps({"at": time.time_ns(), "spans": [brief(span) for span in spans]})
-        os.write(TAKEN, line.encode() + b"\n")
+        os.write(OUTPUT, line.encode() + b"\n")
     return 202
 
 

@@ -38,24 +38,13 @@ static unsigned spans(const struct rings *of)
 /* Lets the program record spans until the condition holds. */
 #define RECORD_UNTIL(condition) WORK_UNTIL(condition, record())
 
+/* Of each TEST() of the file. */
 static struct scenario {
-    const char *name;
-    void (*play)(void);
     pid_t pid;
     struct rings_agent agent;
 } scenarios[64];
 
-static unsigned count;
-
-#define SCENARIO(function)                                                           \
-    static void function(void);                                                      \
-    __attribute__((constructor)) static void function##_add(void)                    \
-    {                                                                                \
-        scenarios[count++] = (struct scenario){.name = #function, .play = function}; \
-    }                                                                                \
-    static void function(void)
-
-static void begin(struct scenario *scenario)
+static void begin(struct scenario *scenario, void (*play)(void))
 {
     agent_prepare(&agent);
     scenario->agent = agent;
@@ -64,7 +53,7 @@ static void begin(struct scenario *scenario)
         return;
     rings_make(&memory, SCENARIO_EVENTS, RING_BYTES_MIN);
     rings_make(&other, SCENARIO_EVENTS, RING_BYTES_MIN);
-    scenario->play();
+    play();
     rings_close(&memory);
     rings_close(&other);
     /* not exit(): LeakSanitizer cannot inspect a process that has changed its user */
@@ -77,12 +66,12 @@ static int scenarios_play(void)
 {
     int status = 0;
 
-    for (unsigned i = 0; i < count; i++)
-        begin(&scenarios[i]);
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < check_test_count; i++)
+        begin(&scenarios[i], check_tests[i].run);
+    for (unsigned i = 0; i < check_test_count; i++) {
         CHECK(waitpid(scenarios[i].pid, &status, 0) == scenarios[i].pid && status == 0);
         if (status)
-            (void)fprintf(stderr, "%s: status %#x\n", scenarios[i].name, (unsigned)status);
+            (void)fprintf(stderr, "%s: status %#x\n", check_tests[i].name, (unsigned)status);
         unlink(scenarios[i].agent.path);
         agent_remove(&scenarios[i].agent);
     }

@@ -15,7 +15,7 @@ symbols = {f"{symbol.get('name')}@@{symbol.get('version')}": symbol for symbol i
 
 
 def spelled(type_id):
-    """Returns the type's name as in C, typedefs resolved: so that it says how wide a number is."""
+    """Returns the type's name as in C. With typedefs resolved, it says how wide a number is."""
     node = types[type_id]
     inner = node.get("type-id")
     if node.tag == "pointer-type-def":
