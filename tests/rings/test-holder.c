@@ -358,8 +358,9 @@ static void count_kept(void *context, int fd, const char *name)
 
 /* An fdserver that did not answer at the start of a service gives its memories later. Meanwhile the
  * first user's program has got another memory. */
-static void test_slow_fdserver(pid_t keeper)
+static void test_slow_fdserver(void)
 {
+    pid_t listener; /* a service that found the fdserver busy may have started another one */
     const int answer_ms = options.answer_ms;
     pid_t service = begin();
     uint64_t memories, came, went;
@@ -367,7 +368,9 @@ static void test_slow_fdserver(pid_t keeper)
     CHECK(result_of(start_program(0, use_once)) == 0);
     DRAIN_UNTIL(shared->counts.is_stored);
     memories = shared->counts.taken_over + shared->counts.made;
-    (void)kill(keeper, SIGSTOP);
+    listener = (pid_t)fdserver_pid(fdserver);
+    CHECK(listener > 0);
+    (void)kill(listener, SIGSTOP);
     CHECK(finish(service, SIGKILL) != 0);
     options.answer_ms = 100;
     service = begin();
@@ -376,7 +379,7 @@ static void test_slow_fdserver(pid_t keeper)
     DRAIN_UNTIL(shared->counts.made == 1 && shared->counts.taken_over == 0);
     came = shared->came;
     went = shared->went;
-    (void)kill(keeper, SIGCONT);
+    (void)kill(listener, SIGCONT);
     DRAIN_UNTIL(shared->counts.taken_over == memories);
     DRAIN_UNTIL(shared->came == came + memories && shared->went == went + 1);
     CHECK(shared->counts.is_stored);
@@ -401,7 +404,7 @@ static void test_fdserver(uint64_t seed)
     CHECK(socket >= 0 && is_what_they_got(fdserver_written, got));
     CHECK(fdserver_memories == (unsigned)(is_root ? USERS : 1));
     (void)close(socket);
-    test_slow_fdserver(keeper);
+    test_slow_fdserver();
     is_dead = true;
     service = begin();
     CHECK(result_of(start_program(0, use_once)) == 0);

@@ -37,7 +37,7 @@ for span in spans.values():
     if not parent:
         continue
     above = parent["request"]
-    counts["links"] += 1
+    counts["links"] += bool(own or above)  # not of requests that warmed the servers up
     counts["apart"] += parent["trace"] != span["trace"]
     if (own and above and own != above) or parent["service"] not in (span["service"], callers.get(span["service"])):
         counts["wrong"] += 1
