@@ -463,7 +463,7 @@ def nbdkit_nbd(world, name, behind, traced=True):
 
 
 def fio(world, server, requests, depth, *options):
-    """Reads and writes of 4 KiB at random, unless the options say otherwise. server: a port, or an address for fio.
+    """Reads and writes of 4 KiB at random, which the options may change. server: a port, or an address for fio.
     Returns fio's account of its job."""
     uri = server if isinstance(server, str) else f"nbd://127.0.0.1:{server}"
     said = world.run("fio", "--name=fio", "--ioengine=nbd", f"--uri={uri}", "--rw=randrw", "--bs=4k", "--size=256M",
