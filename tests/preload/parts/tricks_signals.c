@@ -31,7 +31,7 @@ static const char *const waits[] = {"poll one", "poll",       "ppoll",       "se
                                     "accept",   "accept4"};
 enum {
     WAYS_TO_READ = 6,
-    ACCEPT = WAYS_TO_READ + 8,
+    FIRST_ACCEPT = WAYS_TO_READ + 8,
     WRITE = WAYS_TO_READ + sizeof(waits) / sizeof(waits[0])
 };
 
@@ -42,7 +42,7 @@ static void wait_for_ever(int how, int fd)
     if (how < WAYS_TO_READ)
         (void)take_by((unsigned)how, fd, much, 1);
     else if (how < WRITE)
-        (void)wait_by(waits[how - WAYS_TO_READ], how < ACCEPT ? fd : listener);
+        (void)wait_by(waits[how - WAYS_TO_READ], how < FIRST_ACCEPT ? fd : listener);
     else
         give_all(0, fd, much, sizeof(much));
 }
