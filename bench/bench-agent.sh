@@ -138,11 +138,11 @@ show_agents() {
     [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$WORK/samples" "$KEEP_LOGS"
 }
 
-# total NAME: the sum over all agents.
+# total FIELD: the sum over all agents.
 total() {
     local host sum=0
     for ((host = 1; host <= HOSTS; host++)); do
-        sum=$((sum + $(agent_status "$host" | field "totals.$1")))
+        sum=$((sum + $(agent_status "$host" | field "$1")))
     done
     echo "$sum"
 }
@@ -259,18 +259,10 @@ run_storm() {
     done
     made=$(field fitting <<<"$result")
     say storm_made "$made"
-    say storm_read "$(total alarms)"
-    say storm_dropped "$(total alarms_held_back)"
-    say storm_unaccounted $((made - $(total alarms) - $(total alarms_held_back) - $(total alarms_lost)))
+    say storm_read "$(total totals.alarms)"
+    say storm_dropped "$(total totals.alarms_held_back)"
+    say storm_unaccounted $((made - $(total totals.alarms) - $(total totals.alarms_held_back) - $(total totals.alarms_lost)))
     say storm_agent_kib "$(tenths "$WORK/samples" 6 10)" "$(tenths "$WORK/samples" 1 4)"
-}
-
-accepted() {
-    local host sum=0
-    for ((host = 1; host <= HOSTS; host++)); do
-        sum=$((sum + $(agent_status "$host" | field counters.spans_accepted)))
-    done
-    echo "$sum"
 }
 
 all_delivered() {
@@ -298,8 +290,8 @@ run_last() {
     wait_for 120 agent-1 "all deliveries" all_delivered || exit 1
     say last_delivered_s "$(awk "BEGIN { print ($(date +%s%N) - $asked) / 1e9 }")" \
         "$(awk "BEGIN { print ($answered - $asked) / 1e9 }")"
-    say last_spans "$(accepted)" "$((rate * 3 * last * HOSTS))"
-    say last_fetches "$(total fetches)"
+    say last_spans "$(total counters.spans_accepted)" "$((rate * 3 * last * HOSTS))"
+    say last_fetches "$(total totals.fetches)"
     all_hosts stop_load
     show_agents
 }
