@@ -179,14 +179,13 @@ check-fresh: ## what a new user does, on bare Debian systems (WORLDS), as root w
 
 MATRIX ?= --rounds 25
 SERVICES ?=
-check-servers: ## servers as Debian has them, under `blkin run`: each request counted, their own test suites: an hour
+check-servers: ## servers as Debian has them, under `blkin run`: each request counted: half an hour
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
 	@status=0; ($(mortal) tests/zero/matrix $(MATRIX)) || status=1; \
 	($(mortal) tests/zero/matrix --connections 10000 --requests 20000 redis memcached nginx) || status=1; \
 	($(mortal) env SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' scripts/isolate bash tests/zero/joined-servers.sh) || status=1; \
-	($(mortal) tests/zero/services $(SERVICES)) || status=1; \
-	($(mortal) tests/zero/suites $(SERVER_SUITES)) || status=1; exit $$status
+	($(mortal) tests/zero/services $(SERVICES)) || status=1; exit $$status
 
 check-unit: ## run the unit tests: C, no daemon
 	+@$(parallel) build-unit-tests

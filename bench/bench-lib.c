@@ -43,22 +43,6 @@ WHOLE_SPANS(run_remote_span,
             blkin_span_begin_remote(&span, "osd_op write", BLKIN_SERVER, &not_sampled),
             REST_OF_SPAN(&span, i))
 
-/* A span whose texts the compiler does not know. */
-static void run_variable_span(unsigned calls)
-{
-    static const char *const texts[] = {"osd_op write",     "queued", "object",
-                                        "rbd_data.4f2a.01", "offset", "committed"};
-    const char *const *text = texts;
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        __asm__ volatile("" : "+r"(text));
-        blkin_span_begin(&span, text[0], BLKIN_INTERNAL, &root);
-        REST_OF_SPAN_WITH(&span, i, text[1], text[2], text[3], text[4], text[5]);
-    }
-}
-
 /* A span that is the thread's current one. */
 WHOLE_SPANS(run_current_span, BEGIN_CHILD, {
     FORGET();
@@ -205,7 +189,6 @@ static const struct subject off[] = {
 static const struct subject on[] = {
     {"integer", run_integer},
     {"span", run_child_span},
-    {"variable_span", run_variable_span},
     {"bare_span", run_bare_span},
     {"stepped_span", run_stepped_span},
     {"original_span", run_original_span},

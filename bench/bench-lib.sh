@@ -31,35 +31,8 @@ measure_filters() {
     done 3< <(plan "$processes" 0 1 2)
 }
 
-# count_instructions KIND CALLS: prints the number of instructions of a program, which waits for LTTng's registration if
-# there is a session. The first program in a session has a child. Valgrind prints the child's instructions first, so
-# the last line is taken.
-count_instructions() {
-    LTTNG_UST_REGISTER_TIMEOUT=-1 \
-        timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-        "$bench/bench-lib" count "$1" "$2" 2>&1 | sed -n 's/.*Collected : //p' | tail -n 1
-}
-
-# print_counts MODE KIND...: instructions of one call, without those of the loop around it.
-print_counts() {
-    local mode=$1 kind few many empty=0
-    shift
-    for kind in empty "$@"; do
-        few=$(count_instructions "$kind" 1000)
-        many=$(count_instructions "$kind" 101000)
-        [ -n "$few" ] && [ -n "$many" ] || {
-            complain "valgrind has counted nothing"
-            exit 1
-        }
-        awk -v mode="$mode" -v kind="$kind" -v few="$few" -v many="$many" -v empty="$empty" 'BEGIN {
-            each = (many - few) / 100000 - empty; print mode, kind "_instructions", each }'
-        [ "$kind" != empty ] || empty=$(awk -v few="$few" -v many="$many" \
-            'BEGIN { print (many - few) / 100000 }')
-    done
-}
-
 # before there is a session daemon, because talking to a daemon takes a varying number of instructions
-print_counts off root child
+print_counts off bench-lib empty root child
 
 start_sessiond || exit 1
 
@@ -71,8 +44,8 @@ runs rules "$processes" bench_lib rules
 end_session alarm
 measure_filters
 runs usage "$processes" bench_lib usage
-print_counts whole child current
-as_without print_counts without child current
+print_counts whole bench-lib empty child current
+as_without print_counts without bench-lib empty child current
 if [ "$(nproc)" -ge 2 ]; then
     runs threads 4 bench_lib threads
 fi

@@ -1,4 +1,4 @@
-"""doc/performance.md and its picture, of doc/figures.json: a list of runs, the newest first.
+"""doc/performance.md, of doc/figures.json: a list of runs, the newest first.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -7,7 +7,6 @@ import os
 import pathlib
 
 import figures
-import plot
 
 SRC = pathlib.Path(os.environ.get("SRC", pathlib.Path(__file__).resolve().parents[1]))
 KEPT = SRC / "doc/figures.json"
@@ -39,10 +38,6 @@ def page(of):
     return template.replace("@RUNS@", "\n\n".join(section(run) for run in of if run["figures"]))
 
 
-def draw(of):
-    return plot.draw(all_figures(of))
-
-
 def publish(run):
     """Puts the run first. Older runs lose the figures that the run has measured; a run of its name is replaced."""
     others = [other for other in (runs() if KEPT.exists() else []) if other["name"] != run["name"]]
@@ -51,4 +46,3 @@ def publish(run):
     of = [run, *(other for other in others if other["figures"])]
     KEPT.write_text(json.dumps(of, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(of), encoding="utf-8")
-    (SRC / "doc/performance.svg").write_text(draw(of) or "", encoding="utf-8")

@@ -40,62 +40,66 @@ runs() {
     done
 }
 
-# bench_session NAME EVENT...: creates a session with 4 sub-buffers of 1 MiB for each CPU, no contexts, and FILTER if
-# set.
-bench_session() {
+# count_instructions PROGRAM KIND CALLS: prints the number of instructions of a program, which waits for LTTng's registration
+# if there is a session. The first program in a session has a child. Valgrind prints the child's instructions first, so the
+# last line is taken.
+count_instructions() {
+    LTTNG_UST_REGISTER_TIMEOUT=-1 \
+        timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+        "$BUILD/bench/$1" count "$2" "$3" 2>&1 | sed -n 's/.*Collected : //p' | tail -n 1
+}
+
+# print_counts MODE PROGRAM KIND...: instructions of one call; after the kind empty, without those of the loop around it.
+print_counts() {
+    local mode=$1 program=$2 kind few many each empty=0
+    for kind in "${@:3}"; do
+        few=$(count_instructions "$program" "$kind" 1000)
+        many=$(count_instructions "$program" "$kind" 101000)
+        [ -n "$few" ] && [ -n "$many" ] || die "valgrind has counted nothing"
+        each=$(awk -v few="$few" -v many="$many" -v empty="$empty" 'BEGIN { print (many - few) / 100000 - empty }')
+        echo "$mode ${kind}_instructions $each"
+        [ "$kind" != empty ] || empty=$each
+    done
+}
+
+# make_session NAME CHANNEL-OPTIONS CREATE-OPTIONS EVENT...: the events are recorded without contexts, and by FILTER if set.
+make_session() {
     local name=$1 event log
-    shift
+    # shellcheck disable=SC2086 # lists
     if ! log=$({
-        lttng create "$name" --snapshot --output="$WORK/$name" &&
-            lttng enable-channel -s "$name" -u --buffers-uid --overwrite --subbuf-size=1M \
-                --num-subbuf=4 bench &&
-            for event in "$@"; do
+        lttng create "$name" $3 && lttng enable-channel -s "$name" -u --buffers-uid $2 bench &&
+            for event in "${@:4}"; do
                 lttng enable-event -s "$name" -u -c bench "$event" ${FILTER:+"--filter=$FILTER"} || return
             done &&
-            lttng start "$name"
-    } 2>&1); then
-        complain "cannot start the recording session $name:"
-        printf '%s\n' "$log" >&2
-        return 1
-    fi
-}
-
-end_session() {
-    lttng destroy "$1" >/dev/null
-}
-
-# as_in FOLDER COMMAND...: runs the command with the library of this folder.
-as_in() {
-    local folder=$1
-    local LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    export LD_LIBRARY_PATH
-    shift
-    [[ $(ldd "$BUILD/bench/bench-lib") == *"$folder/libblkin.so.1 "* ]] || {
-        complain "programs do not load the library of $folder"
-        return 1
-    }
-    "$@"
-}
-
-# as_without COMMAND...: runs the command with the library without usage.
-as_without() {
-    as_in "$BUILD/bench/without" "$@"
-}
-
-# load_session NAME CHANNEL-OPTIONS CREATE-OPTION...: records the events of bench-load, without blkin:process.
-load_session() {
-    local name=$1 log
-    # shellcheck disable=SC2086 # a list
-    if ! log=$({
-        lttng create "$name" "${@:3}" &&
-            lttng enable-channel -s "$name" -u --buffers-uid $2 bench &&
-            lttng enable-event -s "$name" -u -c bench 'zipkin:*,blkin:span' &&
             lttng start "$name"
     } 2>&1); then
         complain "cannot start the session $name:"
         printf '%s\n' "$log" >&2
         return 1
     fi
+}
+
+# bench_session NAME EVENT...: creates a session with 4 sub-buffers of 1 MiB for each CPU.
+bench_session() {
+    make_session "$1" "--overwrite --subbuf-size=1M --num-subbuf=4" "--snapshot --output=$WORK/$1" "${@:2}"
+}
+
+end_session() {
+    lttng destroy "$1" >/dev/null
+}
+
+# as_without COMMAND...: runs the command with the library without usage.
+as_without() {
+    local LD_LIBRARY_PATH=$BUILD/bench/without${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+    [[ $(ldd "$BUILD/bench/bench-lib") == *"$BUILD/bench/without/libblkin.so.1 "* ]] ||
+        die "programs do not load the library without usage"
+    "$@"
+}
+
+# load_session NAME CHANNEL-OPTIONS CREATE-OPTIONS: records the events of bench-load, without blkin:process.
+load_session() {
+    make_session "$@" 'zipkin:*,blkin:span'
 }
 
 # record_trace NAME SPANS RATE [KIND]: records bench-load of this kind (NAME) into $WORK/NAME. The program waits for
@@ -109,8 +113,8 @@ record_trace() {
 
 # live_session NAME TIMER_US SUB-BUFFER_SIZE COUNT: creates the session, and sets its viewer's address LIVE_URL.
 live_session() {
-    load_session "$1" "--subbuf-size=$3 --num-subbuf=$4" --live="$2" \
-        --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || return
+    load_session "$1" "--subbuf-size=$3 --num-subbuf=$4" \
+        "--live=$2 --set-url=net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || return
     # shellcheck disable=SC2034 # for the caller
     LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/$1"
 }

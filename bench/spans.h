@@ -34,22 +34,19 @@ LOOP(run_empty, FORGET())
     }
 
 /* All after the begin. FORGET() makes the compiler read the span again, as real programs do. */
-#define REST_OF_SPAN(span, i) \
-    REST_OF_SPAN_WITH(span, i, "queued", "object", "rbd_data.4f2a.01", "offset", "committed")
-
-#define REST_OF_SPAN_WITH(span, i, first, key, value, number, last) \
-    do {                                                            \
-        FORGET();                                                   \
-        blkin_span_annotate(span, first);                           \
-        FORGET();                                                   \
-        blkin_span_tag_string(span, key, value);                    \
-        FORGET();                                                   \
-        blkin_span_tag_int64(span, number, (i));                    \
-        FORGET();                                                   \
-        blkin_span_annotate(span, last);                            \
-        FORGET();                                                   \
-        blkin_span_end(span);                                       \
-        FORGET();                                                   \
+#define REST_OF_SPAN(span, i)                                      \
+    do {                                                           \
+        FORGET();                                                  \
+        blkin_span_annotate(span, "queued");                       \
+        FORGET();                                                  \
+        blkin_span_tag_string(span, "object", "rbd_data.4f2a.01"); \
+        FORGET();                                                  \
+        blkin_span_tag_int64(span, "offset", (i));                 \
+        FORGET();                                                  \
+        blkin_span_annotate(span, "committed");                    \
+        FORGET();                                                  \
+        blkin_span_end(span);                                      \
+        FORGET();                                                  \
     } while (0)
 
 /* A loop of spans: the code that begins a span, and the rest of the span's code. */

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 sink_bench_src := $(wildcard $(patsubst %,bench/%.c, \
-	bench-drain bench-json bench-kafka bench-post nbd_client null_server))
+	bench-drain bench-json bench-kafka bench-post null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(has_optional) $(public_flags) -Itests -Itests/plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)

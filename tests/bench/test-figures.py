@@ -90,7 +90,7 @@ class Texts(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        for name in ("scripts/figures", "bench/figures.py", "bench/performance.py", "bench/plot.py"):
+        for name in ("scripts/figures", "bench/figures.py", "bench/performance.py"):
             os.makedirs(os.path.dirname(f"{self.folder}/{name}"), exist_ok=True)
             shutil.copy(f"{SRC}/{name}", f"{self.folder}/{name}")
         os.mkdir(f"{self.folder}/doc")

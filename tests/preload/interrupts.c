@@ -21,10 +21,7 @@
 #include "wire.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -73,38 +70,6 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
 }
 
 /* ---- waiting calls ---- */
-
-static int wait_by(const char *way, int fd)
-{
-    const int efd = epoll_create1(EPOLL_CLOEXEC);
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    struct pollfd polled[2] = {{fd, POLLIN, 0}, {fd, POLLIN, 0}};
-    fd_set set;
-
-    FD_ZERO(&set);
-    FD_SET(fd, &set);
-    epoll_ctl(efd, EPOLL_CTL_ADD, fd, &event);
-    if (strcmp(way, "poll") == 0)
-        return poll(polled, 2, -1);
-    if (strcmp(way, "ppoll") == 0)
-        return ppoll(polled, 2, NULL, NULL);
-    if (strcmp(way, "select") == 0)
-        return select(fd + 1, &set, NULL, NULL, NULL);
-    if (strcmp(way, "pselect") == 0)
-        return pselect(fd + 1, &set, NULL, NULL, NULL, NULL);
-    if (strcmp(way, "epoll_wait") == 0)
-        return epoll_wait(efd, &event, 1, -1);
-    if (strcmp(way, "epoll_pwait") == 0)
-        return epoll_pwait(efd, &event, 1, -1, NULL);
-    if (strcmp(way, "epoll_pwait2") == 0)
-        return epoll_pwait2(efd, &event, 1, NULL, NULL);
-    if (strcmp(way, "accept") == 0)
-        return accept(fd, NULL, NULL);
-    if (strcmp(way, "accept4") == 0)
-        return accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-    fprintf(stderr, "see the head of interrupts.c\n");
-    exit(2);
-}
 
 static void handle(void (*handler)(int), int flags)
 {

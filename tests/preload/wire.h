@@ -12,10 +12,13 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -171,6 +174,41 @@ static inline void give_all(unsigned way, int fd, const char *buffer, size_t siz
         buffer += count;
         size -= (size_t)count;
     }
+}
+
+/* ---- every call that waits for a descriptor, by its name ---- */
+
+static inline int wait_by(const char *way, int fd)
+{
+    const int efd = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    struct pollfd polled[2] = {{fd, POLLIN, 0}, {fd, POLLIN, 0}};
+    fd_set set;
+
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    epoll_ctl(efd, EPOLL_CTL_ADD, fd, &event);
+    if (strcmp(way, "poll one") == 0)
+        return poll(polled, 1, -1);
+    if (strcmp(way, "poll") == 0)
+        return poll(polled, 2, -1);
+    if (strcmp(way, "ppoll") == 0)
+        return ppoll(polled, 2, NULL, NULL);
+    if (strcmp(way, "select") == 0)
+        return select(fd + 1, &set, NULL, NULL, NULL);
+    if (strcmp(way, "pselect") == 0)
+        return pselect(fd + 1, &set, NULL, NULL, NULL, NULL);
+    if (strcmp(way, "epoll_wait") == 0)
+        return epoll_wait(efd, &event, 1, -1);
+    if (strcmp(way, "epoll_pwait") == 0)
+        return epoll_pwait(efd, &event, 1, -1, NULL);
+    if (strcmp(way, "epoll_pwait2") == 0)
+        return epoll_pwait2(efd, &event, 1, NULL, NULL);
+    if (strcmp(way, "accept") == 0)
+        return accept(fd, NULL, NULL);
+    if (strcmp(way, "accept4") == 0)
+        return accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+    errx(2, "%s: no such call", way);
 }
 
 #endif

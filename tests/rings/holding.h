@@ -108,17 +108,29 @@ static inline void serve(void)
     _exit(0);
 }
 
-static inline pid_t begin(void)
+/* Starts a service, which first calls `prepare_service`. */
+static inline pid_t begin_with(void (*prepare_service)(void))
 {
     const uint64_t before = shared->begun;
     const pid_t pid = fork();
 
-    if (pid == 0)
+    if (pid == 0) {
+        prepare_service();
         serve();
+    }
     for (int64_t end_ms = 0; *(volatile uint64_t *)&shared->begun == before &&
                              waitpid(pid, NULL, WNOHANG) == 0 && wait_up_to(PATIENCE_MS, &end_ms);)
         continue;
     return pid;
+}
+
+static inline void prepare_nothing(void)
+{
+}
+
+static inline pid_t begin(void)
+{
+    return begin_with(prepare_nothing);
 }
 
 static inline int finish(pid_t pid, int signal)

@@ -4,26 +4,16 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/base/unix_socket.h"
-#include "check.h"
-#include "tools/rings/fdserver.h"
-#include "tools/rings/holder.h"
+#include "holding.h"
 #include "tools/rings/users.h"
-#include "waits.h"
 
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static char map[200], overflow[200];
 
-static void write_file(const char *path, const char *text)
+static void write_file(const char *name, const char *text)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(name, "w");
 
     CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
 }
@@ -68,93 +58,10 @@ TEST(test_owners)
     (void)unlink(overflow);
 }
 
-/* ---- a service that holds rings, and the fdserver: each is a child of the test ---- */
-
-struct served {
-    char path[200], fdserver[200]; /* paths of the two sockets */
-    pid_t fdserver_process, service;
-};
-
-static void ignore(void *context, struct held *held)
-{
-    (void)context, (void)held;
-}
-
-static void serve(const struct served *served, int ready)
-{
-    static const struct loop_signals signals;
-    const struct holder_options options = {
-        .path = served->path,
-        .fdserver = served->fdserver,
-        .size = {memory_host_cpus(), RING_BYTES_MIN, RING_BYTES_MIN},
-        .max_users = 8,
-        .max_bytes = UINT64_C(1) << 32,
-        .left_ms = 1000,
-        .idle_ms = 600000,
-        .hold_ms = 600000,
-    };
-    const struct holder_callbacks callbacks = {ignore, ignore, NULL};
-    struct loop *loop = loop_new(&signals);
-    struct error error;
-
-    if (!holder_open(loop, &options, &callbacks, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        _exit(1);
-    }
-    (void)!write(ready, "", 1);
-    loop_run(loop);
-    _exit(1);
-}
-
-/* Programs can connect when this returns. */
-static void served_begin(struct served *served, const char *folder)
-{
-    int ready[2];
-    char byte;
-
-    (void)snprintf(served->path, sizeof(served->path), "%s/rings", folder);
-    (void)snprintf(served->fdserver, sizeof(served->fdserver), "%s/fdserver", folder);
-    served->fdserver_process = fork();
-    if (served->fdserver_process == 0)
-        _exit(fdserver_run(served->fdserver));
-    WAIT_UNTIL(is_listening(served->fdserver));
-    CHECK(pipe(ready) == 0);
-    served->service = fork();
-    if (served->service == 0)
-        serve(served, ready[1]);
-    (void)close(ready[1]);
-    CHECK(read(ready[0], &byte, 1) == 1);
-    (void)close(ready[0]);
-}
-
-static void served_end(const struct served *served)
-{
-    (void)kill(served->service, SIGKILL);
-    (void)waitpid(served->service, NULL, 0);
-    (void)kill(served->fdserver_process, SIGKILL);
-    (void)waitpid(served->fdserver_process, NULL, 0);
-    (void)unlink(served->fdserver);
-    (void)unlink(served->path);
-}
-
-/* Asks for a memory. Returns true if there is one. */
-static bool gets_memory(const char *path)
-{
-    struct ring_hello hello = {.mark = 0};
-    struct error error;
-    const int socket = unix_socket_connect(SOCK_SEQPACKET, path, &error);
-    struct pollfd wait = {socket, POLLIN, 0};
-    int fd = -1;
-
-    if (socket < 0)
-        return false;
-    (void)poll(&wait, 1, PATIENCE_MS); /* a refusal hangs up at once */
-    (void)unix_socket_receive(socket, &hello, sizeof(hello), &fd, MSG_DONTWAIT);
-    return fd >= 0 && hello.mark == RING_MARK;
-}
+/* ---- a service ------------------------------------------------------------------------------- */
 
 /* Returns true if a program of that user of the host gets a memory. */
-static bool is_given(const char *path, uid_t user)
+static bool is_given(uid_t user)
 {
     const pid_t pid = fork();
     int status = -1;
@@ -162,70 +69,55 @@ static bool is_given(const char *path, uid_t user)
     if (pid == 0) {
         if (seteuid(user) != 0)
             _exit(2);
-        _exit(!gets_memory(path));
+        _exit(ask() < 0);
     }
     CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) < 2);
     return WEXITSTATUS(status) == 0;
 }
 
-/* The service's namespace knows root only. */
-static int test_namespace(const char *folder)
+/* If the namespace knows all users, 65534 is a user like any other. */
+static void test_host(void)
 {
-    struct served served;
-    int tell[2], go_on[2], status = -1;
-    char byte = 0;
-    pid_t pid;
+    const pid_t service = begin();
 
-    if (pipe(tell) != 0 || pipe(go_on) != 0)
-        return 1;
-    pid = fork();
-    if (pid == 0) {
-        if (unshare(CLONE_NEWUSER) != 0)
-            _exit(77);
-        write_file("/proc/self/uid_map", "0 0 1\n");
-        served_begin(&served, folder);
-        (void)!write(tell[1], &served, sizeof(served));
-        (void)!read(go_on[0], &byte, 1);
-        served_end(&served);
-        _exit(check_status());
-    }
-    (void)close(tell[1]);
-    if (read(tell[0], &served, sizeof(served)) == (ssize_t)sizeof(served)) {
-        CHECK(is_given(served.path, 0));
-        CHECK(!is_given(served.path, 41000));
-        CHECK(!is_given(served.path, 65534));
-        (void)!write(go_on[1], &byte, 1);
-    }
-    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77)
-        puts("not tested: no user namespaces here");
-    else
-        CHECK(WEXITSTATUS(status) == 0);
-    return check_status();
+    CHECK(is_given(65534) == (users_unknown() == USERS_ALL_KNOWN));
+    CHECK(finish(service, SIGTERM) == 0);
+    forget_all();
 }
 
-/* If the namespace knows all users, 65534 is a user like any other. */
-static void test_host(const char *folder)
+static void know_root_only(void)
 {
-    struct served served;
+    CHECK(unshare(CLONE_NEWUSER) == 0);
+    write_file("/proc/self/uid_map", "0 0 1\n");
+}
 
-    served_begin(&served, folder);
-    CHECK(is_given(served.path, 65534) == (users_unknown() == USERS_ALL_KNOWN));
-    served_end(&served);
+static void test_namespace(void)
+{
+    const pid_t service = begin_with(know_root_only);
+
+    CHECK(is_given(0));
+    CHECK(!is_given(41000));
+    CHECK(!is_given(65534));
+    CHECK(finish(service, SIGTERM) == 0);
+    forget_all();
 }
 
 int main(void)
 {
-    const char *where = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-
-    (void)snprintf(map, sizeof(map), "%s/map", where);
-    (void)snprintf(overflow, sizeof(overflow), "%s/overflow", where);
+    if (!prepare())
+        return 1;
+    (void)snprintf(map, sizeof(map), "%s/map", folder);
+    (void)snprintf(overflow, sizeof(overflow), "%s/overflow", folder);
     check_run();
     if (geteuid() != 0) {
         puts("not tested: other users, which only root can be");
-        return check_status();
+    } else {
+        test_host();
+        if (system("unshare --user true") == 0)
+            test_namespace();
+        else
+            puts("not tested: no user namespaces here");
     }
-    CHECK(chmod(where, 0755) == 0);
-    test_host(where);
-    return test_namespace(where);
+    clean_up();
+    return check_status();
 }

@@ -462,6 +462,10 @@ def nbdkit_nbd(world, name, behind, traced=True):
     return port
 
 
-def fio(world, port, requests, depth):
-    world.run("fio", "--name=fio", "--ioengine=nbd", f"--uri=nbd://127.0.0.1:{port}", "--rw=randrw", "--bs=4k",
-              "--size=256M", f"--number_ios={requests}", f"--iodepth={depth}")
+def fio(world, server, requests, depth, *options):
+    """Reads and writes of 4 KiB at random, which the options may change. server: a port, or an address for fio.
+    Returns fio's account of its job."""
+    uri = server if isinstance(server, str) else f"nbd://127.0.0.1:{server}"
+    said = world.run("fio", "--name=fio", "--ioengine=nbd", f"--uri={uri}", "--rw=randrw", "--bs=4k", "--size=256M",
+                     f"--number_ios={requests}", f"--iodepth={depth}", "--output-format=json", *options)
+    return json.loads(said[said.index("{"):])["jobs"][0]  # fio may print notes first

@@ -25,47 +25,24 @@ static void was_cancelled(void *count)
 
 static int cancelled;
 
-/* Calls that wait. The last one sends no byte of the answer. */
+/* Calls that wait: those that read, those of `waits`, and one that sends no byte of the answer. */
+static const char *const waits[] = {"poll one", "poll",       "ppoll",       "select",
+                                    "pselect",  "epoll_wait", "epoll_pwait", "epoll_pwait2",
+                                    "accept",   "accept4"};
 enum {
     WAYS_TO_READ = 6,
-    POLL = WAYS_TO_READ,
-    POLL_MANY,
-    PPOLL,
-    SELECT,
-    PSELECT,
-    EPOLL,
-    EPOLL_P,
-    TRICK_ACCEPT,
-    WRITE
+    FIRST_ACCEPT = WAYS_TO_READ + 8,
+    WRITE = WAYS_TO_READ + sizeof(waits) / sizeof(waits[0])
 };
 
 static void wait_for_ever(int how, int fd)
 {
     static char much[8 << 20];
-    const int efd = epoll_create1(EPOLL_CLOEXEC);
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    struct pollfd polled[2] = {{fd, POLLIN, 0}, {fd, POLLIN, 0}};
-    fd_set set;
 
-    FD_ZERO(&set);
-    FD_SET(fd, &set);
-    epoll_ctl(efd, EPOLL_CTL_ADD, fd, &event);
     if (how < WAYS_TO_READ)
         (void)take_by((unsigned)how, fd, much, 1);
-    else if (how == POLL || how == POLL_MANY)
-        (void)poll(polled, how == POLL ? 1 : 2, -1);
-    else if (how == PPOLL)
-        (void)ppoll(polled, 2, NULL, NULL);
-    else if (how == SELECT)
-        (void)select(fd + 1, &set, NULL, NULL, NULL);
-    else if (how == PSELECT)
-        (void)pselect(fd + 1, &set, NULL, NULL, NULL, NULL);
-    else if (how == EPOLL)
-        (void)epoll_wait(efd, &event, 1, -1);
-    else if (how == EPOLL_P)
-        (void)epoll_pwait(efd, &event, 1, -1, NULL);
-    else if (how == TRICK_ACCEPT)
-        (void)accept(listener, NULL, NULL);
+    else if (how < WRITE)
+        (void)wait_by(waits[how - WAYS_TO_READ], how < FIRST_ACCEPT ? fd : listener);
     else
         give_all(0, fd, much, sizeof(much));
 }
