@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SUBJECTS 24
+#define SUBJECTS_MAX 24
 
 const struct batches usual_batches = {
     .turns = 5, .group = 20, .calls = 2000, .clock = CLOCK_MONOTONIC};
@@ -68,9 +68,9 @@ static void shuffle(size_t *order, size_t count)
 void measure(const struct batches *batches, const struct subject *subjects, size_t count)
 {
     const char *seed = getenv("BENCH_SEED");
-    size_t order[SUBJECTS];
+    size_t order[SUBJECTS_MAX];
 
-    if (count > SUBJECTS)
+    if (count > SUBJECTS_MAX)
         abort();
     srandom(seed ? (unsigned)strtoul(seed, NULL, 10) : 1);
     for (size_t i = 0; i < count; i++) {

@@ -2,8 +2,8 @@
  * Measures times of a few ns by batches of calls. Batches of different calls take turns.
  *
  * A turn measures each subject twice, each time in a group of batches. Both passes go over all
- * subjects in random order (of BENCH_SEED in the environment). The shortest batch of a group
- * counts, because other load on the machine only makes batches longer.
+ * subjects in random order (the seed is BENCH_SEED in the environment). The shortest batch of a
+ * group counts, because other load on the machine only makes batches longer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures reads per second of three stores, one of which has a slow disk, behind the dispatcher of examples/. The
-# policies are: by the traces, and round robin. Prints its runs, and "dispatch
-# POLICY_slow_share SHARE". Runs under scripts/isolate.
+# policies are round robin (turn), and by the response times in the traces (wait). Prints its runs, and for each policy
+# "dispatch POLICY_slow_share SHARE". Runs under scripts/isolate.
 #
 # In the environment: TURNS (10) of all policies, SECONDS_EACH (3), THREADS (16), DISK (5ms), SLOW (15ms).
 #

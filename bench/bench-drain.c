@@ -1,6 +1,6 @@
 /*
- * Measures how fast the sink drains a spool into a collector that is far away, with the sink's
- * default number of requests at once. The anchor is one request after the other.
+ * Measures how fast the sink drains a spool into a collector that is far away, with the
+ * default of spool-senders. The anchor is one sender.
  *
  *     bench-drain PORT      (of a null_server with a delay)
  *

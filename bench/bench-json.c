@@ -1,6 +1,6 @@
 /*
  * The cost of encoding one typical span as Zipkin JSON; the anchor is copying as many bytes. Then
- * the cost of the same spans as OTLP, up to a full batch; the anchor is their JSON.
+ * the cost of a whole batch of spans as OTLP, with its frame; the anchor is its JSON.
  *
  *     make bench    (or: build/bench/bench-json)
  *

@@ -1,8 +1,8 @@
 /*
  * The spans that are measured.
  *
- * Strings have the lengths that storage daemons use. The span of all figures is begin, two
- * annotations, a string tag of 16 characters, an integer tag, end.
+ * Strings have the lengths that storage daemons use. The usual span has two annotations,
+ * a string tag of 16 characters, and an integer tag.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,16 +24,16 @@ static struct blkin_span root; /* the parent of the spans: recorded, or not */
 
 LOOP(run_empty, FORGET())
 
-/* A loop, and the function that runs before each group of batches. */
-#define SUBJECT(name, set, loop)     \
+/* Defines a subject: the loop, and the code that runs before each group of batches. */
+#define SUBJECT(name, code, loop)    \
     static void name(unsigned calls) \
     {                                \
         if (calls == 0)              \
-            (void)(set);             \
+            (void)(code);            \
         loop(calls);                 \
     }
 
-/* Makes the compiler read the span again, as the code between the calls of a real program would. */
+/* All after the begin. FORGET() makes the compiler read the span again, as real programs do. */
 #define REST_OF_SPAN(span, i)                                      \
     do {                                                           \
         FORGET();                                                  \

@@ -18,7 +18,7 @@ static const char *const names[FAULT_COUNT] = {
     [FAULT_DROP_REPLICA] = "drop-replica",
 };
 
-static long long planted[FAULT_COUNT]; /* ns to wait; 0: not planted */
+static long long planted[FAULT_COUNT]; /* ns to wait (drop-replica: 1); 0: not planted */
 static long only_time[FAULT_COUNT];    /* N: happens only the Nth time; 0: each time */
 
 static int refuse(const char *text, unsigned allowed)

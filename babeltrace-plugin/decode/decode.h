@@ -21,8 +21,8 @@ struct decode_plan; /* the decoding of an event class; lives as long as the deco
 
 /*
  * The decoders of the streams that have begun and not ended: a table, and a cache in front. The
- * event class alone finds the decoding of an event. A class belongs to one trace, and one decoder's
- * plan for a class is right for all streams.
+ * cache finds the plan of an event by the event's class alone. A class belongs to one trace, and
+ * the plan that one decoder has made for a class is right for all streams.
  */
 #define RECENT_BITS 8
 

@@ -51,7 +51,7 @@ bool credential_open(struct credential *credential, const struct credential_sour
  * stays. */
 bool credential_renew(struct credential *credential);
 
-/* Overwrites the secret. */
+/* Overwrites the secret, and frees the name of its source. */
 void credential_close(struct credential *credential);
 
 #endif

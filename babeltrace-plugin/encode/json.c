@@ -95,7 +95,7 @@ static inline bool is_plain_16(plain_bytes bytes)
 static char *escape(char *at, unsigned char byte)
 {
     switch (byte) {
-    case '\0': /* legal, but many parsers and data bases refuse this byte */
+    case '\0': /* legal, but many parsers and databases refuse this byte */
         return JSON_PUT_LITERAL(at, UTF8_REPLACEMENT);
     case '"':
         return JSON_PUT_LITERAL(at, "\\\"");

@@ -18,7 +18,7 @@
 #define OTLP_VALUE      PB_BYTES(2)
 #define OTLP_VALUE_TEXT PB_BYTES(1)
 
-#define OTLP_SPAN_LENGTH 2 /* bytes that are reserved; a longer length is rare */
+#define OTLP_SPAN_LENGTH 2 /* bytes reserved for the length of a span; a longer length is rare */
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 

@@ -24,7 +24,7 @@ static char *put_bytes(char *at, struct text text)
         if (end - from >= 16 && plain_copy_16(at, from, pb_is_plain_16)) {
             from += 16;
             at += 16;
-        } else if (*from == '\0') { /* legal, but many data bases refuse this byte */
+        } else if (*from == '\0') { /* legal, but many databases refuse this byte */
             from++;
             at = text_copy(at, text_of(UTF8_REPLACEMENT));
         } else {

@@ -66,7 +66,7 @@ bool host_group_find(struct text group, struct text instance, enum host_group *f
 
 /* ---- tags ------------------------------------------------------------------------------------ */
 
-#define FOUND_MAX 400 /* bytes of the sentence */
+#define FOUND_MAX 400 /* bytes of the text with all findings */
 
 struct tagging {
     struct span *span;
@@ -290,7 +290,7 @@ static void tag_tcp(struct tagging *tagging, struct host_part *tcp)
         tag_number(tagging, "system.network.tcp.segments.transmit", sent.total);
     if (again.total < 1 || !sent.is_known || again.total < RETRANSMIT_PER_TRANSMIT * sent.total)
         return;
-    /* the kernel counts a sent segment once */
+    /* the kernel does not count a retransmitted segment as transmitted, too */
     print(next_finding(tagging), "%.0f of %.0f TCP segments were sent again", again.total,
           again.total + sent.total);
 }

@@ -136,7 +136,7 @@ bool rules_read_template(struct rules_reader *reader, struct text text,
     return true;
 }
 
-/* FIELD, or NAME=FIELD, any number of them; or "all". */
+/* FIELD or LOOKUP(FIELD), also after NAME=, any number of them; or "all". */
 bool rules_read_tags(struct rules_reader *reader, struct text text, struct span_rule *rule)
 {
     rule->tags = rules_alloc(reader, (text.length / 2 + 1) * sizeof(*rule->tags));

@@ -141,7 +141,7 @@ static bool join_to(struct join *join, struct join_group *group, struct join_hal
     return true;
 }
 
-static void join_settle(struct join *join, struct join_group *group)
+static void join_decide_by_client(struct join *join, struct join_group *group)
 {
     struct join_half *client;
     enum join_verdict verdict =
@@ -199,7 +199,7 @@ static void join_end_wait(struct join *join, enum queue_kind kind, struct queued
     switch (kind) {
     case SETTLING:
     case JOIN_WAITING:
-        join_settle(join, cds_list_entry(&queued->link, struct join_group, queued.link));
+        join_decide_by_client(join, cds_list_entry(&queued->link, struct join_group, queued.link));
         break;
     case OPEN:
         join->counts.rootless++;

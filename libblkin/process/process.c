@@ -37,9 +37,9 @@
 /* The word of blkin_gate_ and of the original API's tracepoints while the library looks for the
  * agent's rings. The tracepoints have this word from the start. */
 static const int process_awaits_rings = BLKIN_LOOKS_FOR_RINGS;
-static blkin_record_fn process_record_below;
+static blkin_record_fn process_record_by_lttng;
 static const struct blkin_tracepoint process_awaiting[BLKIN_ORIGINAL_EVENTS] = {
-    [0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&process_awaits_rings, process_record_below},
+    [0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&process_awaits_rings, process_record_by_lttng},
 };
 
 const struct blkin_tracepoint *blkin_original_tracepoints = process_awaiting;
@@ -154,9 +154,9 @@ bool blkin_process_refresh(void)
     return found == RING_SOON;
 }
 
-static void process_record_below(const struct blkin_trace *trace,
-                                 const struct blkin_endpoint *endpoint,
-                                 const struct blkin_annotation *annotation)
+static void process_record_by_lttng(const struct blkin_trace *trace,
+                                    const struct blkin_endpoint *endpoint,
+                                    const struct blkin_annotation *annotation)
 {
     const struct blkin_tracepoint *tracepoint =
         &blkin_lttng_provider_in_use()->zipkin[annotation->type];

@@ -70,7 +70,7 @@ static bool slow_check_step(const struct blkin_span *span, const struct walk_ste
                             uint64_t end)
 {
     const struct span_fields *inside = span_inside_const(span);
-    const uint64_t mask = (UINT64_C(1) << 48) - 1;
+    const uint64_t mask = (UINT64_C(1) << 48) - 1; /* times in a log have 48 bits */
     const uint64_t duration_ns = (end - blkin_number_at(step->begin + 3, 8)) & mask;
     struct blkin_slow_event event;
     char name[SPAN_STEP_MAX + 1] = "";

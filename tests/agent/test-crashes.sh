@@ -13,12 +13,12 @@ start_requests
 start_agent
 wait_recording || exit 1
 
-# has_crashed_there: changes the place of send = all in the state, as an earlier crash would have done.
-has_crashed_there() {
+# plant_crash: notes a crash in the state, at the position to which send = all has read.
+plant_crash() {
     jq '.deaths = 1 | .deaths_at = .read.mono_ns' "$WORK/state/agent.json" >"$WORK/changed" &&
         mv "$WORK/changed" "$WORK/state/agent.json"
 }
-# crash: ends the agent by a fault. The trace is in the state before.
+# crash: waits until the trace is in the state, then ends the agent by a fault.
 crash() {
     wait_for 10 agent "the trace in agent.fetched" grep -qs "$ID" "$WORK/state/agent.fetched" || exit 1
     stop_part agent SEGV 10
@@ -60,7 +60,7 @@ wait_recording || exit 1
 wait_for 10 agent "a place in the state" state agent.json '.read.mono_ns > 0' || exit 1
 kill_agent
 make "slow 250"
-has_crashed_there || fail "the state has no place"
+plant_crash || fail "the state has no place"
 start_agent --send=all
 wait_for 20 agent "the trace, after a kill" has_spans "$ID" "3 *" || exit 1
 is totals skipped_bytes 0 || fail "records are skipped after a kill"
@@ -70,7 +70,7 @@ stop_part agent SEGV 10
 [ -e "$WORK/state/agent.crashed" ] || fail "a crash leaves no note"
 make "slow 250"
 skipped=$ID
-has_crashed_there || fail "the state has no place"
+plant_crash || fail "the state has no place"
 start_agent --send=all
 wait_for 20 agent "that it records" is state recording || exit 1
 make "slow 250"

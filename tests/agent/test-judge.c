@@ -359,7 +359,7 @@ TEST(test_many_services)
     json_decref(hosts);
 }
 
-/* Sent traces that are not listed are counted. Then no span counts as missing. */
+/* An answer counts the traces that it does not list ("more"). Then no span counts as missing. */
 TEST(test_unlisted)
 {
     struct request *request = request_new("r1", "a");

@@ -11,13 +11,13 @@ cp "$SRC/tests/run" "$copy"
 plant() { printf '# SPDX\n%s\n' "$2" >"$copy/room/test-$1.sh"; }
 plant good 'exit 0'
 plant bad 'echo it is bad; exit 1'
-# shellcheck disable=SC2016 # the test's
+# shellcheck disable=SC2016 # the planted test expands the variable
 plant flaky 'mkdir "$BUILD/has-failed" 2>/dev/null || exit 0; echo the first time; exit 1'
 plant long 'echo "FAIL: test_first"; echo its reason; seq 1 100; exit 1'
-plant late 'exit 77' # which says no reason
+plant silent 'exit 77' # without a reason
 plant make 'printf "all:\n\ttrue\n" | make -f - >&2'
 
-# run EXPECTED [NAME=VALUE]... TEST...: checks the last line and the exit status
+# run EXPECTED [NAME=VALUE]... TEST...: runs the tests, and checks the last line and the exit status
 run() {
     local expected=$1 settings=() tests=() status
     shift
@@ -45,7 +45,7 @@ for lanes in 1 4; do
     said '^FAIL room/test-flaky'
     said '^    the first time'
 done
-run '0 passed, 1 failed' late
+run '0 passed, 1 failed' silent
 run '0 passed, 1 failed' long
 said '^    FAIL: test_first' && said '^    its reason' && said '^    18$' && said '^    \.\.\.$' && said '^    100$'
 run '1 passed, 1 failed' CI=1 good flaky

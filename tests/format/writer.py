@@ -1,4 +1,4 @@
-"""Writes events of libblkin: from doc/format.md alone, as reader.py reads them.
+"""Makes events as libblkin records them. Like reader.py, this file was written from doc/format.md alone.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -2,7 +2,7 @@
 
 usage: check_usage.py planted|charges|storm|levels SPANS.json [OTLP]
 
-A span's name gives its expected usage: "nested 5": five units of page faults; "level 2": the tags of level 2; other
+A span's name gives its expected usage, except in the mode planted: "nested 5": five units of page faults; "level 2": the tags of level 2; other
 names: no usage. OTLP: a file with the same spans as one request.
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -91,8 +91,8 @@ def check_storm(spans):
     names = collections.Counter(span["name"] for span in spans)
     done = 2 * names["handler 2"] + names["stormed 1"] + names["stormed child 1"]
     charged = sum(units * count for (_, units), count in found.items())
-    # The usage of a handler between two spans may belong to no span. Without the usage of all handlers, a quarter would be
-    # charged.
+    # The usage of a handler between two spans may belong to no span. If no handler's usage were
+    # charged, a quarter of all units would be.
     check(names["handler 2"] >= 200 and 0.5 * done <= charged <= done, f"{charged} of {done} units in a storm")
 
 

@@ -76,7 +76,7 @@ for program in static-setuid shared-setuid; do
         policy_is_read && fail "$program reads a file that its caller names"
     done
 done
-# a program with libblkin.a does not search its provider beside argv[0]
+# a program with libblkin.a does not search for its provider beside argv[0]
 said=$(as_nobody static BLKIN_LTTNG=yes) || fail "static: status $?"
 [ -z "$said" ] || fail "static: $said"
 exit 0

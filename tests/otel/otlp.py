@@ -1,4 +1,4 @@
-"""Reads OTLP requests by Google's protobuf library, as any receiver does.
+"""Reads OTLP requests and makes answers with Google's protobuf library, as a receiver may.
 
 The messages are those of opentelemetry-proto 1.x, made here from a table, as far as the tests need them.
 

@@ -1,5 +1,5 @@
 /*
- * The rules of slow and failed spans of SDKs: their spans, the number of alarms, and the file.
+ * The rules of slow and failed spans of SDKs: which spans fit, the limit of alarms, and the file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -89,7 +89,7 @@ TEST(names_of_any_length)
     CHECK(check(SPAN_SERVER, 1, 101 * MS, false, "") == ALARM);
 }
 
-/* A later alarm reports the suppressed ones, or a message within a second does. */
+/* The next alarm of the rule, or the next refresh, reports the number of suppressed alarms. */
 TEST(the_limit)
 {
     unsigned held_back = 0;

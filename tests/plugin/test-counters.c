@@ -100,7 +100,7 @@ TEST(test_names)
     }
 }
 
-/* Each counter of these structs, all of 64 bits, must be shown: a new counter needs a line in the
+/* Each member of struct counts, all of 64 bits, must be shown: a new counter needs a line in the
  * table. */
 TEST(test_all_are_shown)
 {

@@ -22,7 +22,7 @@ TEST(test_empty)
 
 /* ---- hostile trees: quadratic work would take 10^10 steps, and the test would time out */
 
-static void test_shape(uint64_t id_of(uint64_t), uint64_t parent_of(uint64_t))
+static void check_shape(uint64_t id_of(uint64_t), uint64_t parent_of(uint64_t))
 {
     struct trace_model model = {0};
     uint32_t seen = 0;
@@ -95,7 +95,7 @@ TEST(test_hostile)
     };
 
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-        test_shape(shapes[i].id_of, shapes[i].parent_of);
+        check_shape(shapes[i].id_of, shapes[i].parent_of);
 }
 
 /* ---- calls */

@@ -20,7 +20,7 @@ sys.path.insert(0, HERE + "/..")
 sys.path.insert(0, HERE + "/../otel")
 from delivery import (FORMAT, FailsAtFirst, away, bisects, case, compresses, counts, delivers,  # noqa: E402
                       drive, is_not_understood, refuses_to_start)
-from faulty_collector import *  # noqa: E402,F403 (faults are words here)
+from faulty_collector import *  # noqa: E402,F403 (the scenarios use its faults)
 from scenarios import PATIENCE, SCENARIOS, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 import otlp  # noqa: E402
 
@@ -30,8 +30,8 @@ importlib.import_module("test-away")
 FORMAT.append("format=otlp")
 
 # Scenarios of both files that run with OTLP, too: all faults of the connection and of the answer, and faults that divide
-# or refuse a batch. The list has no scenario that does not depend on the format (pipes, TLS, credentials, proxies, the
-# queue), and none whose outcome differs in OTLP.
+# or refuse a batch. Scenarios that do not depend on the format are left out (pipes, TLS, credentials, proxies, the
+# queue), and those whose outcome differs in OTLP.
 SHARED = [name for name in RECOVERS if name not in (
     "status_408", "status_500_for_a_while", "unasked_gzip_answer", "chunks_broken_after_500")] + [
     "retry_after_seconds", "retry_after_beyond_patience", "keep_alive", "batches_by_spans",
@@ -148,7 +148,7 @@ def spool_of_another_format():
 
 @scenario
 def half_of_a_batch_is_not_settled():
-    """A batch is sent in another order than its spans arrived in: the first ten that are sent are not the first ten."""
+    """The spans of a batch are sent sorted by service: the ten spans that are sent first are not the ten that arrived first."""
     released = threading.Event()
 
     def hold_back(connection):
@@ -234,7 +234,7 @@ def partial_message_is_not_shown_raw():
 
 
 def odd_answer(body):
-    """A good status: the spans were accepted, with any body."""
+    """After a good status, the spans count as accepted; the body of the answer does not matter."""
     with Collector(default=ok(200, ["Content-Type: application/x-protobuf"], body)) as collector:
         delivers(collector)
 
@@ -261,7 +261,7 @@ def start_with_something_else():
 
 @scenario
 def file():
-    """Successive requests in the file are one request, for any batches."""
+    """All requests in the file can be read as one request; the size of the batches does not matter."""
     for spans in (0, 1, 2500):
         with tempfile.TemporaryDirectory() as folder:
             run = drive("file:" + folder + "/spans", "add:%d" % spans, "flush", "close", batch_spans=100)

@@ -1,5 +1,5 @@
 /*
- * Spans by rules: against a slow model, at every bound, and the spans of each form of a rule.
+ * Spans by rules: random events against a slow model, the bounds, and each form of a rule.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -168,8 +168,8 @@ static double cost_of_begins(uint64_t begins, uint64_t keys)
     return seconds / (double)begins;
 }
 
-/* Returns the CPU time of one begin on a stack of that depth. Half of the spans end. The end of the
- * lowest span drops the other half. Then as many ends match no begin. */
+/* Returns the CPU time for each begin on a stack of that depth. Half of the spans end. The end of
+ * the lowest span drops the other half. Then `depth` ends match no begin. */
 static double cost_of_stack(uint64_t depth)
 {
     struct driver driver;
@@ -197,7 +197,7 @@ static double cost_of_stack(uint64_t depth)
     return seconds / (double)depth;
 }
 
-/* The cost of one event must not grow with their number. The factor allows for cache misses. */
+/* The cost of an event must not grow with the number of events. 4 allows for cache misses. */
 static void check_linear(const char *what, double few, double many)
 {
     printf("%s: %.0f ns each; with ten times as many %.0f ns each\n", what, few * 1e9, many * 1e9);

@@ -1,10 +1,10 @@
 /*
  * To be preloaded: a disk that is slow, or that hangs.
  *
- * With SLOW_MS each fsync() begins late. So a power cut falls far more often between a report and
- * its data on disk, if there is such a moment. While the file HANG_WHILE exists, two kinds of calls
- * do not return: fsync() of a file with HANG_NAME in its path, and a call that gives a file such a
- * name.
+ * With SLOW_MS each fsync() begins late. So if a program reports data before they are on disk, a
+ * power cut falls into that gap far more often. While the file HANG_WHILE exists, two kinds of
+ * calls do not return: fsync() of a file with HANG_NAME in its path, and a call that gives a file
+ * such a name.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -24,7 +24,7 @@ struct follow_seen {
     uint64_t events, losses;
     int64_t last_ns;
     bool is_out_of_order;
-    uint64_t last[FOLLOW_WRITERS], missing; /* by the number of the writer */
+    uint64_t last[FOLLOW_WRITERS], missing; /* last: the newest event of each writer */
 };
 
 static void see(void *context, struct event *event)
@@ -96,7 +96,7 @@ TEST(test_order)
     memory_close(&memories[1]);
 }
 
-TEST(test_others)
+TEST(test_unusable_records)
 {
     struct memory memory;
     struct follow_seen seen;

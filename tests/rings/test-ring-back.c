@@ -156,7 +156,7 @@ static void check_same(uint64_t bytes)
 TEST(test_same)
 {
     check_same(RING_BYTES_MIN);
-    check_same(8 * RING_BYTES_MIN); /* more than one copy has */
+    check_same(8 * RING_BYTES_MIN); /* larger than one piece */
 }
 
 /* The walk ends when the callback returns false. */
@@ -209,7 +209,7 @@ struct back_shared {
     bool must_end;
 };
 
-static void write_on(const struct memory *memory, struct back_shared *shared, uint64_t which)
+static void write_until_end(const struct memory *memory, struct back_shared *shared, uint64_t which)
 {
     const struct writer writer = {memory_ring(memory, 0), &shared->lock};
     struct numbered numbered;
@@ -259,7 +259,7 @@ static void check_writers(uint64_t bytes)
     for (unsigned i = 0; i < BACK_WRITERS; i++) {
         pids[i] = fork();
         if (pids[i] == 0) {
-            write_on(&memory, shared, i);
+            write_until_end(&memory, shared, i);
             _exit(0);
         }
     }

@@ -23,7 +23,7 @@ BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 
 
 def histogram(*counts):
-    """Returns a histogram of values in ns: (value, count). The buckets of 2^n end at the value."""
+    """Returns a histogram. counts: pairs of a value in ns, which is a power of 2 (the end of its bucket), and its count."""
     values = [value for value, count in counts if count]
     return {"count": sum(count for _, count in counts), "zeros": 0, "sum": sum(value * count for value, count in counts),
             "min": min(values, default=0), "max": max(values, default=0),
@@ -32,7 +32,7 @@ def histogram(*counts):
 
 
 class Source:
-    """Counts spans of a name as a service does; each takes 2^power ns."""
+    """Counts spans as a service does. add() counts spans that take 2^power ns."""
 
     def __init__(self, name):
         self.name, self.seconds, self.rows, self.edges = name, 0.0, {}, []
@@ -89,7 +89,7 @@ class Watch(unittest.TestCase):
         return json.loads(line)
 
     def until(self, process, condition):
-        """Returns the reports until the condition holds."""
+        """Reads reports until the condition holds for one; returns all of them."""
         reports = [self.report(process)]
         while not condition(reports[-1]):
             reports.append(self.report(process))
@@ -128,7 +128,7 @@ class Watch(unittest.TestCase):
         self.assertEqual(rows["before"]["duration"]["count"], 5)
         for least_or_greatest in ("min", "p50", "max"):
             self.assertEqual(rows["before"]["duration"][least_or_greatest], 1)
-        # the next interval has no spans of the last
+        # the next interval has no spans of this one
         self.assertEqual(self.report(process)["rows"], [])
 
     def test_services_and_sources(self):
@@ -140,7 +140,7 @@ class Watch(unittest.TestCase):
         with self.lock:
             one.add("one", 15)
             slow.add("slow", 30)
-            live.sources.append(two)  # a second host's session has come: all of it is new
+            live.sources.append(two)  # a new source: all of its spans are new
             two.add("one", 16, 3)
         seen = {}
         while seen != {"one": 4, "slow": 1}:
@@ -179,10 +179,10 @@ class Watch(unittest.TestCase):
         begin = time.monotonic()
         process = self.stat("--json", "--once", interval="0.5")
         report = json.loads(self.ends(process, 0))
-        self.assertGreater(time.monotonic() - begin, 3 - 0.1)
+        self.assertGreater(time.monotonic() - begin, 3 - 0.1)  # 2.5 s until self times are known, then the interval
         self.assertEqual(report["rows"][0]["spans"], 1)
 
-    def test_long_intervals_ask_on(self):
+    def test_asks_within_long_intervals(self):
         service = self.service("live", Source("1-1"))
         self.addCleanup(service.end)
         self.stat("--json", interval="3600")

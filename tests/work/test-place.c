@@ -1,6 +1,6 @@
 /*
- * The position of a worker: from the text of a commit, and after the log has lost messages. The
- * text of a position and back: commit() of test-partition.c.
+ * The place of a worker: from the text of a commit, and after the log has lost messages. commit()
+ * of test-partition.c tests the text of a place and back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -62,7 +62,7 @@ TEST(test_cut)
     CHECK(is_place(place_cut(&place, 12, 25), 20, 12, 25, 5));
     CHECK(is_place(place_cut(&place, 22, 25), 22, 22, 25, 5));
     CHECK(is_place(place_cut(&place, 10, 20), 20, 10, 20, 5));
-    CHECK(is_place(place_cut(&place, 0, 0), 0, 0, 0, 5)); /* made again */
+    CHECK(is_place(place_cut(&place, 0, 0), 0, 0, 0, 5)); /* the topic was made again */
 }
 
 CHECK_MAIN

@@ -107,7 +107,7 @@ class World:
         self.ports = set()
         self.status_of = {}  # name of a recording by the agent -> a function that reads the agent's status
         self.sessions = 0
-        # LTTng's own 3 s for the registration are short on a busy machine: then a program goes on untraced
+        # LTTng's own 3 s for the registration are too short on a busy machine: a program would continue untraced
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
                             "LTTNG_UST_REGISTER_TIMEOUT": "60000",
                             "PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}
@@ -117,7 +117,7 @@ class World:
             self.environment["LD_LIBRARY_PATH"] = ":".join(libraries)
 
     def path(self):
-        """Puts Postgres' own programs before Debian's wrappers."""
+        """Returns the PATH, with Postgres' own programs before Debian's wrappers."""
         roots = ([str(self.servers_folder)] if self.servers_folder else []) + [""]
         places = [place for root in roots for place in (
             *glob.glob(f"{root}/usr/lib/postgresql/*/bin"), f"{root}/usr/sbin", f"{root}/usr/bin")]
@@ -199,7 +199,7 @@ class World:
             self.end(name)
 
     def end_servers(self):
-        """Ends all parts except the session daemon and the sessions."""
+        """Ends all parts except the session daemon, and destroys its sessions."""
         self.end_all_but("sessiond")
         self.lttng("destroy", "--all")
 
@@ -227,7 +227,7 @@ class World:
         return service_status("agent", environment=self.environment)
 
     def agent_written(self):
-        """Returns the bytes in the agent's rings."""
+        """Returns the number of bytes that programs have written into the agent's rings so far."""
         return sum(memory["written_bytes"] for memory in self.agent_status()["rings"]["memories"])
 
     def record_rings(self):

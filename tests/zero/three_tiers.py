@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks traces of fio through a proxy into a back end.
 
-    three_tiers.py whole SPANS   prints how many requests are one trace of all tiers; describes the others on standard
-    error
+    three_tiers.py whole SPANS   prints how many requests are one trace of all tiers; describes the most frequent
+    shapes of traces on standard error
     three_tiers.py ids SPANS     prints the ids of these traces, and of those without a call on the file
 
 Such a trace has fio's CLIENT span, the proxy's SERVER and CLIENT, the back end's SERVER and its calls. Each is below
@@ -21,7 +21,7 @@ WANTED = [("client", "CLIENT"), ("proxy", "SERVER"), ("proxy", "CLIENT"), ("back
 
 
 def is_whole(below, wanted=tuple(WANTED)):
-    """Checks that there is one span of each, below the one before, and only one of each."""
+    """Checks that each wanted span is there, below the one before, and only once (the last: at least once)."""
     fitting = [span for span in below if (span["localEndpoint"]["serviceName"], span.get("kind")) == wanted[0]]
     if len(wanted) == 1:
         return bool(fitting)

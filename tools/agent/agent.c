@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define AGENT_AGAIN_MS 60000
+#define AGENT_AGAIN_MS 60000 /* the service logs the same state again only after this time */
 
 /* ---- the totals ------------------------------------------------------------------------------ */
 

@@ -80,7 +80,7 @@ bool collected_waits(const struct collected *collected);
 void collected_note_held(struct collected *collected, struct trace_id id, int64_t held_from_ns);
 void collected_note_otlp_held(struct collected *collected, struct trace_id id, int64_t from_ns);
 
-/* A time for which all traces were collected: CLOCK_MONOTONIC. */
+/* A period of CLOCK_MONOTONIC of which all records were collected. */
 struct collected_window {
     int64_t from_ns, until_ns;
     uint64_t given; /* as in struct collected_trace */
@@ -107,9 +107,9 @@ json_t *collected_copy(const struct collected *collected, const json_t *found);
     table_for_each(trace, collected_traces(collected), in_table)
 const struct table *collected_traces(const struct collected *collected);
 
-/* Returns the text of the file; NULL: out of memory. Removes settled traces after ten minutes.
- * settled: export_settled(). A trace with unsettled spans is saved as not collected, and a window
- * with unsettled spans is left out. So the next process sends these spans again. */
+/* Returns the text of the file; NULL: out of memory. Removes closed and settled traces ten minutes
+ * after their last fetch. settled: export_settled(). Saves a trace with unsettled spans as not
+ * collected, and leaves out a window with such spans. So the next process sends them again. */
 char *collected_text(struct collected *collected, uint64_t settled, size_t *length);
 /* Reads the file. From a file of an earlier boot, only open traces are read: they wait for a
  * verdict. A damaged file is ignored. */

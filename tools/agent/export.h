@@ -29,8 +29,8 @@ struct export_calls {
 };
 
 /* Opens the exporter as the configuration says. Without the key spool, the folder of the spool is
- * "spool" in state-dir; a file as endpoint has none. last: the file of the last run, see
- * export_close(); NULL: none. Returns NULL with error set. */
+ * "spool" in state-dir; an endpoint that is a file has no spool. last: the file of the last run,
+ * see export_close(); NULL: none. Returns NULL with error set. */
 struct export *export_open(struct loop *loop, const struct config *config, const json_t *last,
                            const struct export_calls *calls, struct error *error);
 

@@ -15,7 +15,6 @@
 #include <stddef.h>
 
 /* Logs the lines that a child writes to its standard output and error, with the child's name. */
-
 struct output_lines {
     struct loop *loop;
     char source[352];     /* the child's name in the log */

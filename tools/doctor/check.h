@@ -92,7 +92,7 @@ bool is_about(const struct doctor *doctor, const char *section);
 /* The sections that need a group. */
 enum { FOR_LIVE = 1, FOR_AGENT = 2, FOR_WORK = 4 };
 
-/* A group of checks. A finding about a hang or crash has its name. */
+/* A group of checks. Its name is the id of a finding about its hang or crash. */
 struct check_group {
     const char *name;
     void (*run)(const struct doctor *doctor);

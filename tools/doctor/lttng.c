@@ -129,7 +129,7 @@ void check_sessiond_answer(const struct doctor *doctor)
 
 /* ---- the session ----------------------------------------------------------------------------- */
 
-struct view {
+struct session_view {
     const struct doctor *doctor;
     const char *name;
     struct lttng_session session;
@@ -139,7 +139,7 @@ struct view {
     int channel_count;
 };
 
-static bool find_session(struct view *view)
+static bool find_session(struct session_view *view)
 {
     struct lttng_session *sessions = NULL;
     const int count = lttng_list_sessions(&sessions);
@@ -163,7 +163,7 @@ static bool find_session(struct view *view)
     return false;
 }
 
-static void check_mode(struct view *view)
+static void check_mode(struct session_view *view)
 {
     const struct doctor *doctor = view->doctor;
     const bool is_live = view->session.live_timer_interval != 0;
@@ -177,7 +177,7 @@ static void check_mode(struct view *view)
             view->name, doctor->section, view->name, doctor->section);
 }
 
-static void check_state(struct view *view)
+static void check_state(struct session_view *view)
 {
     view->doctor->facts->is_active = view->session.enabled;
     if (view->session.enabled)
@@ -187,7 +187,7 @@ static void check_state(struct view *view)
             "\"%s\" is stopped: it records nothing" MEND "lttng start %s", view->name, view->name);
 }
 
-static void find_domain(struct view *view)
+static void find_domain(struct session_view *view)
 {
     struct lttng_domain *domains = NULL;
     const int count = lttng_list_domains(view->name, &domains);
@@ -200,7 +200,7 @@ static void find_domain(struct view *view)
     free(domains);
 }
 
-static void check_buffers(struct view *view)
+static void check_buffers(struct session_view *view)
 {
     const struct doctor *doctor = view->doctor;
     const bool is_per_user = view->domain.buf_type == LTTNG_BUFFER_PER_UID;
@@ -216,7 +216,7 @@ static void check_buffers(struct view *view)
 
 /* ---- the session's channel ------------------------------------------------------------------- */
 
-static void check_loss(struct view *view)
+static void check_loss(struct session_view *view)
 {
     const struct doctor *doctor = view->doctor;
     uint64_t discarded = 0, lost = 0;
@@ -241,7 +241,7 @@ static void check_loss(struct view *view)
             view->channels[0].attr.subbuf_size / 1024, view->name, doctor->section);
 }
 
-static bool is_enabled(struct view *view)
+static bool is_enabled(struct session_view *view)
 {
     const struct doctor *doctor = view->doctor;
 
@@ -264,7 +264,7 @@ static bool is_enabled(struct view *view)
 }
 
 /* Returns whether the session records the event. Both names may be patterns: "zipkin:*". */
-static bool is_covered(struct view *view, const char *wanted, bool *is_filtered)
+static bool is_covered(struct session_view *view, const char *wanted, bool *is_filtered)
 {
     bool is_found = false;
 
@@ -286,7 +286,7 @@ static bool is_covered(struct view *view, const char *wanted, bool *is_filtered)
     return is_found;
 }
 
-static void check_events(struct view *view)
+static void check_events(struct session_view *view)
 {
     const struct doctor *doctor = view->doctor;
     char wanted[1024], missing[512] = "", *rest = wanted, *name;
@@ -343,7 +343,7 @@ static char *saved_session(const char *name)
     return text;
 }
 
-static void check_contexts(struct view *view)
+static void check_contexts(struct session_view *view)
 {
     static const char *const contexts[][2] = {
         {"<type>VPID</type>", "vpid"},
@@ -421,7 +421,7 @@ static unsigned control_port(const char *path)
 
 void check_session(const struct doctor *doctor)
 {
-    struct view view = {.doctor = doctor, .name = doctor->facts->session_name};
+    struct session_view view = {.doctor = doctor, .name = doctor->facts->session_name};
 
     if (!find_session(&view))
         return;
@@ -436,7 +436,7 @@ void check_session(const struct doctor *doctor)
  * the consumer daemon waits for a relay daemon. */
 void check_channel(const struct doctor *doctor)
 {
-    struct view view = {.doctor = doctor, .name = doctor->facts->session_name};
+    struct session_view view = {.doctor = doctor, .name = doctor->facts->session_name};
     const char *first = NULL;
 
     if (doctor->facts->session == NO_SESSION)
@@ -465,7 +465,7 @@ void check_channel(const struct doctor *doctor)
 
 void check_host_session(const struct doctor *doctor)
 {
-    struct view view = {.doctor = doctor, .name = doctor->facts->session_name};
+    struct session_view view = {.doctor = doctor, .name = doctor->facts->session_name};
     bool is_filtered = false;
 
     if (!config_boolean(doctor->config, "host"))

@@ -26,7 +26,7 @@ void check_work(const struct doctor *doctor)
 #include <stdlib.h>
 #include <string.h>
 
-/* Time limits of requests. Their sum stays below the time limit of a group. */
+/* Time limits of requests. DOCTOR_LIMIT_MS ends the check if the brokers answer nearly none. */
 #define WORK_CHECK_MS 1500
 #define WORK_ASK_MS   1500
 #define WORK_READ_MS  1500
@@ -66,7 +66,7 @@ static void take_setting(struct settings *settings, const char *key, const char 
         settings->in_sync = strtoll(value, NULL, 10);
 }
 
-/* Reads the settings of a topic or a broker. Returns false if no answer comes within 1.5 s. */
+/* Reads the settings of a topic or a broker. Returns false without an answer within WORK_ASK_MS. */
 static bool read_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char *name,
                           struct settings *settings)
 {
@@ -226,7 +226,7 @@ static void check_topics(const struct kafka *kafka)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Returns the last message of the first partition with messages; NULL: all are empty. */
+/* Returns one of the last two messages of a partition; NULL: none was received in time. */
 static rd_kafka_message_t *last_message(const struct kafka *kafka, const char *name, int partitions)
 {
     rd_kafka_topic_t *topic = rd_kafka_topic_new(kafka->client, name, NULL);

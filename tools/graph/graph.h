@@ -30,7 +30,7 @@ struct landscape_call {
     size_t to;   /* may equal from */
     uint64_t calls;
     uint64_t errors;
-    struct histogram duration; /* of the callee's spans, else as the caller sees it */
+    struct histogram duration; /* of the callee's spans; without them, as the caller sees it */
 };
 
 struct landscape {
@@ -80,7 +80,7 @@ static inline struct figure graph_rate(const struct landscape *landscape, uint64
     return figure;
 }
 
-/* Returns whether the graph shows the errors in red: at least one, and count / 100 rounded down. */
+/* Returns whether the graph shows the errors in red: at least one, and 1 % rounded down. */
 static inline bool graph_is_bad(uint64_t count, uint64_t errors)
 {
     return errors > 0 && errors >= count / 100;

@@ -270,8 +270,6 @@ enum graph_status graph_run(const struct graph_spec *spec)
     return status;
 }
 
-/* ---- common parts of children that run the sink ---------------------------------------------- */
-
 /* ---- orders ---------------------------------------------------------------------------------- */
 
 json_t *reader_params(const struct config *config)

@@ -1,4 +1,4 @@
-/* Shared by the files of the page. All texts of traces are foreign and pass through markup_put().
+/* Shared by the sources of `blkin report`. All texts of traces pass through markup_put().
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

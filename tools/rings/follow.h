@@ -2,7 +2,7 @@
  * Follows rings of events: gives the events of all rings, merged by time.
  *
  * A program may write an event into one ring after a later event was written into another. So
- * events younger than the grace period wait in their rings until the next look.
+ * events younger than the grace period wait in their rings for a later look.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

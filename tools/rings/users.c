@@ -24,12 +24,13 @@ static bool users_are_all_known(const char *uid_map)
 
 uint32_t users_unknown_in_files(const char *uid_map, const char *overflow_uid)
 {
+    const bool are_all_known = users_are_all_known(uid_map);
     GUARD_FILE FILE *file = fopen(overflow_uid, "re");
     uint32_t user;
 
-    if (users_are_all_known(uid_map))
-        return USERS_ALL_KNOWN;
-    return file && fscanf(file, "%" SCNu32, &user) == 1 ? user : USERS_USUAL_OVERFLOW;
+    if (!file || fscanf(file, "%" SCNu32, &user) != 1)
+        user = USERS_USUAL_OVERFLOW;
+    return are_all_known ? USERS_ALL_KNOWN : user;
 }
 
 uint32_t users_unknown(void)

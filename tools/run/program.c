@@ -306,7 +306,7 @@ struct unit {
     bool has_families, has_unix, has_netlink; /* RestrictAddressFamilies= */
     bool has_no_exec, may_exec;               /* NoExecPaths= or ExecPaths= has the library */
     bool has_root;                            /* RootDirectory= or RootImage= */
-    bool has_environment;                     /* UnsetEnvironment= has LD_PRELOAD */
+    bool unsets_preload;                      /* UnsetEnvironment= has LD_PRELOAD */
     const char *library;
 };
 
@@ -397,7 +397,7 @@ static void unit_read_line(struct unit *unit, char *line)
     else if (strcmp(key, "RootDirectory") == 0 || strcmp(key, "RootImage") == 0)
         unit->has_root = *value != '\0';
     else if (strcmp(key, "UnsetEnvironment") == 0)
-        unit->has_environment |= strstr(value, "LD_PRELOAD") != NULL;
+        unit->unsets_preload |= strstr(value, "LD_PRELOAD") != NULL;
 }
 
 static bool unit_read(struct unit *unit, const char *path)
@@ -499,7 +499,7 @@ bool unit_print_drop_in(const char *name, const char *library, struct error *err
     if (unit.has_root)
         puts("# RootDirectory= or RootImage=: libblkin-preload.so and /run/blkin/rings must be in "
              "there, too");
-    if (unit.has_environment)
+    if (unit.unsets_preload)
         puts("# UnsetEnvironment= takes LD_PRELOAD away: put `blkin run` into ExecStart= instead");
     return true;
 }

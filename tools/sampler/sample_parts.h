@@ -1,5 +1,5 @@
 /*
- * Shared by the readers of the groups. sample.c has the instances and the schedule.
+ * Shared by the readers of the groups of metrics. sample.c has the instances and the schedule.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,7 @@
 /* ---- a file of the kernel, read as a whole: its lines, and their words. Blanks separate words */
 
 #define LINES_BYTES (4 << 20) /* of a file; the rest is left out, as some files do not end */
-#define DIGITS_SAFE 20        /* a number of this many digits may exceed 64 bits */
+#define DIGITS_MANY 20        /* a number of this many digits may exceed 64 bits */
 
 struct lines {
     char *buffer; /* of LINES_BYTES bytes; the kernel provides pages on use */
@@ -66,7 +66,7 @@ static inline size_t line_numbers(struct text *line, uint64_t *numbers, size_t m
             value = value * 10 + digit;
         if (at == digits || (at < end && *at != ' ' && *at != '\t'))
             break;
-        if (at - digits >= DIGITS_SAFE &&
+        if (at - digits >= DIGITS_MANY &&
             !text_read_number((struct text){digits, (size_t)(at - digits)}, &value))
             break;
         *line = (struct text){at, (size_t)(end - at)};
@@ -113,7 +113,7 @@ bool patterns_match(const struct patterns *patterns, enum pattern_kind kind, con
 /* ---- reading */
 
 #define SLOT_FILES 9  /* an instance's own open files */
-#define SLOT_KEPT  12 /* values of an instance that its reader keeps */
+#define SLOT_KEPT  12 /* values of an instance, stored until its next read */
 #define PIDS_MAX   32768
 #define LIST_BYTES 4096 /* one read of a folder's entries */
 
@@ -180,11 +180,11 @@ struct host_reader {
     } stat; /* values of the run queue that read_cpu() has found in /proc/stat */
     uint64_t ticks_per_s;
     uint64_t page_bytes;
-    uint64_t find_at; /* the time of the next search for processes and groups */
-    uint64_t find_soonest;
-    uint64_t find_turn;
-    bool has_ended; /* an instance ended, so a successor may have started */
-    bool finds;     /* the configuration names processes or groups */
+    uint64_t find_at;      /* the time of the next search for processes and control groups */
+    uint64_t find_soonest; /* the time of that search if an instance ends before */
+    uint64_t find_turn;    /* the number of searches so far */
+    bool has_ended;        /* an instance ended, so a successor may have started */
+    bool finds;            /* the configuration names processes or control groups */
     struct pids pids[2];
     struct host_counts counts;
     struct slot slots[HOST_SLOTS];
@@ -195,7 +195,7 @@ struct group_reading {
     struct host_reader *host;
     enum host_kind kind;
     uint64_t monotonic;
-    struct slot *last; /* the slot of the line before, as a file has its lines in one order */
+    struct slot *last; /* the highest slot found so far: the next line usually has the next slot */
     size_t seen;       /* the number of instances */
     uint64_t values[HOST_METRICS_MAX];
     uint64_t present;
@@ -231,7 +231,7 @@ static inline void reading_put(struct group_reading *reading, size_t i, uint64_t
     reading->present |= UINT64_C(1) << i;
 }
 
-/* Passes the collected values to the callback, and empties the collection. */
+/* Passes the collected values to the callback, and empties the collection. NULL: does nothing. */
 void reading_emit(struct group_reading *reading, const struct slot *slot);
 
 /* Begins to read a file of the host. Returns false if there is no such file. */
@@ -278,7 +278,7 @@ void process_add(struct host_reader *host, uint32_t pid, bool by_name);
 typedef bool folder_entry_fn(void *context, int folder, const char *name, unsigned char type);
 void folder_list(int folder, folder_entry_fn *entry, void *context);
 
-void cgroups_open(struct host_reader *host, int folder); /* folder: the one with sys */
+void cgroups_open(struct host_reader *host, int folder); /* folder: has sys/fs/cgroup */
 void cgroups_close(struct host_reader *host);
 
 /* Opens a file or folder for reading. Does not wait if the path is a pipe. */

@@ -41,10 +41,10 @@ void input_read(struct input *input, const rd_kafka_message_t *message);
 /* Handles librdkafka's message that the log of a partition has no more messages now. */
 void input_end(struct input *input, const rd_kafka_message_t *message);
 
-/* Closes due traces of a partition without new messages, whose times would close the traces. */
+/* Closes the due traces of one partition without new messages. A new message would close them. */
 void input_pass_time(struct input *input);
 
-/* Closes traces early while they take more than max_open_bytes. */
+/* If open traces take more than max_open_bytes, closes traces early down to 90 % of that. */
 void input_relieve(struct input *input);
 
 /* Returns the lag of the partition that is furthest behind; 0 at the log's end. */

@@ -77,9 +77,9 @@ struct blkin_detail_event {
 } __attribute__((packed));
 
 /*
- * blkin:slow, an alarm: at the end of a span that matches a rule of blkin_set_slow(), or that the
- * program wants to keep. Also without a span, to report suppressed alarms: then the fields from
- * trace_id to monotonic are 0. Strings: why, name, service.
+ * blkin:slow, an alarm: at the end of a span that matches a rule of slow spans, has a step that
+ * matches, or that the program wants to keep. Also without a span, to report suppressed alarms:
+ * then the fields from trace_id to monotonic are 0. Strings: why, name, service.
  */
 struct blkin_slow_event {
     uint64_t mark; /* BLKIN_SLOW_MARK; the agent checks it */
@@ -87,7 +87,7 @@ struct blkin_slow_event {
     uint64_t trace_id_high;
     uint64_t span_id;
     uint64_t duration;  /* ns */
-    uint64_t monotonic; /* the span's end: CLOCK_MONOTONIC in ns */
+    uint64_t monotonic; /* the end of the span or step: CLOCK_MONOTONIC in ns */
     uint32_t pid;
     uint32_t sequence; /* the process's alarms are numbered from 1: a gap is a loss */
     uint32_t dropped;  /* alarms of rule `why` that the cap suppressed since the last one */

@@ -37,7 +37,7 @@ class Planted:
         self.high = HIGH + seed
         self.requests = {}
         self.read_up_to = [0] * hosts
-        self.open = []  # file positions of requests that were open when they were read
+        self.open = []  # (host, index in its file, request): open when they were read
 
     def read(self):
         for host in range(self.hosts):

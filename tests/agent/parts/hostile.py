@@ -2,7 +2,7 @@
 
   idle    connects N times to the socket of the rings, and stays
   first   asks for its rings, and ends
-  alarms  forges alarms in its rings, 50 every 5 ms: of all names, numbers, times and programs
+  alarms  forges alarms in its rings, 50 every 5 ms: with random rules, ids, times and pids
 
 Prints a line when it has begun.
 """
@@ -25,7 +25,7 @@ def connect():
 
 
 def memory():
-    """The mapping of this user's rings."""
+    """Returns the mapping of this user's rings."""
     for _ in range(100):
         with connect() as asked:
             asked.settimeout(10 * float(os.environ.get("PATIENCE", "1")))
@@ -48,7 +48,7 @@ def idle():
 
 
 def alarms(rings):
-    """tracepoints/format/ring.h and events.h have the layouts."""
+    """Writes 50 alarms: tracepoints/format/ring.h and events.h have the layouts."""
     cpus, _, event_bytes, alarm_bytes, heads_at, data_at = struct.unpack_from("<IIQQQQ", rings, 8)
     head, ring = heads_at + 128 * cpus, data_at + cpus * event_bytes
     for _ in range(50):
