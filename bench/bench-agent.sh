@@ -57,27 +57,28 @@ family() {
     done
 }
 
-# Prints the CPU time in ms of the agents with their children.
-agents_cpu_ms() {
-    local name pid
+# Prints the pids of the agents and their children.
+agents() {
+    local name
     for name in "${!private_pid[@]}"; do
         [[ $name != agent-* ]] || family "${private_pid[$name]}"
-    done | while read -r pid; do
+    done
+}
+
+# Prints the CPU time in ms of the agents with their children.
+agents_cpu_ms() {
+    local pid
+    for pid in $(agents); do
         awk '{ sub(/.*\) /, ""); print $12 + $13 + $14 + $15 }' "/proc/$pid/stat" 2>/dev/null
     done | awk -v hz="$(getconf CLK_TCK)" '{ ticks += $1 } END { printf "%d\n", ticks * 1000 / hz }'
 }
 
 # sample FILE: appends a line: KiB of memory of the agents with their children, without the shared rings.
 sample() {
-    local name kib=0 pid size
-    for name in "${!private_pid[@]}"; do
-        [[ $name == agent-* ]] || continue
-        for pid in $(family "${private_pid[$name]}"); do
-            size=$(awk '/^RssAnon/ { print $2 }' "/proc/$pid/status" 2>/dev/null)
-            kib=$((kib + ${size:-0}))
-        done
-    done
-    echo "$kib" >>"$1"
+    local pid
+    for pid in $(agents); do
+        awk '/^RssAnon/ { print $2 }' "/proc/$pid/status" 2>/dev/null
+    done | awk '{ kib += $1 } END { print kib + 0 }' >>"$1"
 }
 
 # tenths FILE FROM TO: prints the median of the samples in these tenths of the run.
@@ -119,14 +120,7 @@ run_loads() {
         sample "$samples"
         ${2:-sleep 2}
     done
-    show_loads
-}
-
-show_loads() {
-    local host
-    for ((host = 1; host <= HOSTS; host++)); do
-        cat "$WORK/load-$host.log" >&2
-    done
+    cat "$WORK"/load-?.log >&2
 }
 
 show_agents() {
@@ -266,10 +260,7 @@ run_storm() {
 }
 
 all_delivered() {
-    local host
-    for ((host = 1; host <= HOSTS; host++)); do
-        agent_has "$host" '.is_scanning == false and .counters.spans_waiting == 0 and .counters.spool_waiting == 0' || return
-    done
+    all_hosts agent_has '.is_scanning == false and .counters.spans_waiting == 0 and .counters.spool_waiting == 0'
 }
 
 # Measures the delivery time of the last seconds of all hosts at once, while the load goes on.
