@@ -23,8 +23,11 @@
 
 static inline void guard_close_file(FILE **file)
 {
+    const int cause = errno;
+
     if (*file)
         (void)fclose(*file);
+    errno = cause;
 }
 
 static inline void guard_close(const int *fd)

@@ -28,7 +28,8 @@ void __wrap_sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *
 
     CHECK(!memory);
     wanted->spans = 0;
-    for (; wanted->trace_id == id.low && wanted->after < come; wanted->after++, wanted->spans++) {
+    for (; wanted->trace_id_high == id.high && wanted->trace_id == id.low && wanted->after < come;
+         wanted->after++, wanted->spans++) {
         if (call)
             call(context, &origin, &span);
     }
@@ -126,6 +127,18 @@ TEST(test_once)
     passed_ms += 45000;
     come = 6;
     CHECK(taken_for(made) == 1);
+    requests_free(made);
+}
+
+/* An alarm of the original API has the lower half of the id only. */
+TEST(test_lower_half)
+{
+    struct request *lower = request_new("a:1:4", "a"), *made = request();
+
+    CHECK(request_add(lower, (struct trace_id){0, id.low}, 0, "why"));
+    come = 3;
+    CHECK(taken_for(lower) == 0 && taken_for(made) == 3 && taken_for(made) == 0);
+    requests_free(lower);
     requests_free(made);
 }
 

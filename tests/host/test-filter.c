@@ -59,6 +59,10 @@ TEST(test_refused)
             "expected a number, without a unit or with %, got \"95ms\"");
     REFUSED("disk.read changed 5%/s", "disk.read changed 5%/s",
             "expected a number, without a unit or with B/s, or with %, got \"5%/s\"");
+    REFUSED("run-queue.running > 0x10", "run-queue.running > 0x10",
+            "expected a number, got \"0x10\"");
+    REFUSED("run-queue.running > 1e3", "run-queue.running > 1e3", "expected a number, got \"1e3\"");
+    REFUSED("run-queue.running > 5.", "run-queue.running > 5.", "expected a number, got \"5.\"");
     REFUSED("run-queue.running > -1", "run-queue.running > -1", "expected a number, got \"-1\"");
     REFUSED("disk.busy > 95% for ever", "disk.busy > 95% for ever",
             "for: expected a duration such as 500ms, 10s or 2m, got \"ever\"");

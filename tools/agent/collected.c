@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLLECTED_TRACES_MAX 2048 /* if none of them is old: twice as many */
+#define COLLECTED_TRACES_MAX 4096 /* if none of them is old: twice as many */
 #define COLLECTED_AGE_NS     INT64_C(600000000000)
 #define WINDOWS              64
 

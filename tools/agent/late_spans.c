@@ -103,12 +103,15 @@ static void late_spans_take_trace(struct late_spans *late_spans, const struct re
     const struct trace_id id = wanted->id;
     struct collected_trace unknown = {.id = id},
                            *trace = collected_get(late_spans->agent->collected, id);
+    bool is_first;
 
     if (!trace) /* no room: no late spans */
         trace = &unknown;
-    if (!request->is_late || !trace->sdk.trace_id)
+    is_first = trace->sdk_take == 0;
+    if (!request->is_late || is_first)
         trace->sdk_until_ms = clock_ms() + LATE_SPANS_MS;
-    if (!trace->sdk.trace_id)
+    /* the store compares also the upper half of ids, which the first request may not know */
+    if (is_first || (!trace->sdk.trace_id_high && id.high))
         trace->sdk = (struct sdk_wanted){.trace_id_high = id.high, .trace_id = id.low};
     (void)snprintf(trace->request, sizeof(trace->request), "%s", request->id);
     (void)snprintf(trace->host, sizeof(trace->host), "%s", request->host);

@@ -210,10 +210,14 @@ void wants_repeat(struct wants *wants)
     wants->asks_again = request || has_unsent;
 }
 
+#define TRACES_MAX 4096 /* of a request, as of fetch-traces: request_read() compares each pair */
+
 /* Returns the largest number of traces of a request from another host. */
 static size_t wants_traces_max(const struct wants *wants)
 {
-    return wants->agent->scan_queue.max + wants->agent->scan_queue.more_for_others;
+    const size_t max = wants->agent->scan_queue.max + wants->agent->scan_queue.more_for_others;
+
+    return max < TRACES_MAX ? max : TRACES_MAX;
 }
 
 /* ---- the file of waiting requests from other hosts ------------------------------------------- */
@@ -301,7 +305,8 @@ static void wants_widen(struct request *request, int64_t held_ms)
 static void wants_take_request(struct wants *wants, const json_t *message, bool over)
 {
     size_t left;
-    struct request *request = request_read(message, wants_traces_max(wants), &left);
+    struct request *request =
+        request_read(message, over ? wants->agent->scan_queue.max : wants_traces_max(wants), &left);
     const char *problem =
         over ? "accepts no more wants per second: its key cluster-wants-per-s" : NULL;
     const bool is_join =

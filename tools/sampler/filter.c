@@ -319,13 +319,15 @@ static bool refuse_form(struct rule_reading *reading)
 static bool split_rule(struct rule_reading *reading)
 {
     const char *text = reading->rule->text;
+    const locale_t theirs = uselocale(real_locale()); /* a name may have any byte */
     regmatch_t found[RULE_PARTS];
     regex_t form;
-    bool fits;
+    const bool is_made = regcomp(&form, rule_form, REG_EXTENDED) == 0;
+    const bool fits = is_made && regexec(&form, text, RULE_PARTS, found, 0) == 0;
 
-    if (regcomp(&form, rule_form, REG_EXTENDED) != 0)
+    (void)uselocale(theirs);
+    if (!is_made)
         return error_set(reading->error, "out of memory");
-    fits = regexec(&form, text, RULE_PARTS, found, 0) == 0;
     regfree(&form);
     for (size_t i = 0; fits && i < RULE_PARTS; i++)
         if (found[i].rm_so >= 0)
@@ -415,11 +417,12 @@ static bool read_amount(struct rule_reading *reading)
 {
     struct host_rule *rule = reading->rule;
     const char *const text = reading->parts[RULE_AMOUNT], *const unit = rule->view->unit, *by;
+    const size_t whole = strspn(text, "0123456789"), digits = strspn(text, "0123456789.");
     char spelled[32], *at;
 
     spell_unit(unit, spelled, sizeof(spelled));
-    if (*text >= '0' && *text <= '9') {
-        rule->amount = real_read(text, &at);
+    rule->amount = real_read(text, &at);
+    if (whole > 0 && whole <= 18 && at == text + digits && at[-1] != '.') {
         rule->is_relative = rule->verb == HOST_CHANGED && strcmp(at, "%") == 0;
         if (rule->is_relative)
             return true;
