@@ -57,27 +57,28 @@ family() {
     done
 }
 
-# Prints the CPU time in ms of the agents with their children.
-agents_cpu_ms() {
-    local name pid
+# Prints the pids of the agents and their children.
+agents() {
+    local name
     for name in "${!private_pid[@]}"; do
         [[ $name != agent-* ]] || family "${private_pid[$name]}"
-    done | while read -r pid; do
+    done
+}
+
+# Prints the CPU time in ms of the agents with their children.
+agents_cpu_ms() {
+    local pid
+    for pid in $(agents); do
         awk '{ sub(/.*\) /, ""); print $12 + $13 + $14 + $15 }' "/proc/$pid/stat" 2>/dev/null
     done | awk -v hz="$(getconf CLK_TCK)" '{ ticks += $1 } END { printf "%d\n", ticks * 1000 / hz }'
 }
 
 # sample FILE: appends a line: KiB of memory of the agents with their children, without the shared rings.
 sample() {
-    local name kib=0 pid size
-    for name in "${!private_pid[@]}"; do
-        [[ $name == agent-* ]] || continue
-        for pid in $(family "${private_pid[$name]}"); do
-            size=$(awk '/^RssAnon/ { print $2 }' "/proc/$pid/status" 2>/dev/null)
-            kib=$((kib + ${size:-0}))
-        done
-    done
-    echo "$kib" >>"$1"
+    local pid
+    for pid in $(agents); do
+        awk '/^RssAnon/ { print $2 }' "/proc/$pid/status" 2>/dev/null
+    done | awk '{ kib += $1 } END { print kib + 0 }' >>"$1"
 }
 
 # tenths FILE FROM TO: prints the median of the samples in these tenths of the run.
@@ -119,14 +120,7 @@ run_loads() {
         sample "$samples"
         ${2:-sleep 2}
     done
-    show_loads
-}
-
-show_loads() {
-    local host
-    for ((host = 1; host <= HOSTS; host++)); do
-        cat "$WORK/load-$host.log" >&2
-    done
+    cat "$WORK"/load-?.log >&2
 }
 
 show_agents() {
@@ -138,11 +132,11 @@ show_agents() {
     [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$WORK/samples" "$KEEP_LOGS"
 }
 
-# total NAME: the sum over all agents.
+# total FIELD: the sum over all agents.
 total() {
     local host sum=0
     for ((host = 1; host <= HOSTS; host++)); do
-        sum=$((sum + $(agent_status "$host" | field "totals.$1")))
+        sum=$((sum + $(agent_status "$host" | field "$1")))
     done
     echo "$sum"
 }
@@ -259,25 +253,14 @@ run_storm() {
     done
     made=$(field fitting <<<"$result")
     say storm_made "$made"
-    say storm_read "$(total alarms)"
-    say storm_dropped "$(total alarms_held_back)"
-    say storm_unaccounted $((made - $(total alarms) - $(total alarms_held_back) - $(total alarms_lost)))
+    say storm_read "$(total totals.alarms)"
+    say storm_dropped "$(total totals.alarms_held_back)"
+    say storm_unaccounted $((made - $(total totals.alarms) - $(total totals.alarms_held_back) - $(total totals.alarms_lost)))
     say storm_agent_kib "$(tenths "$WORK/samples" 6 10)" "$(tenths "$WORK/samples" 1 4)"
 }
 
-accepted() {
-    local host sum=0
-    for ((host = 1; host <= HOSTS; host++)); do
-        sum=$((sum + $(agent_status "$host" | field counters.spans_accepted)))
-    done
-    echo "$sum"
-}
-
 all_delivered() {
-    local host
-    for ((host = 1; host <= HOSTS; host++)); do
-        agent_has "$host" '.is_scanning == false and .counters.spans_waiting == 0 and .counters.spool_waiting == 0' || return
-    done
+    all_hosts agent_has '.is_scanning == false and .counters.spans_waiting == 0 and .counters.spool_waiting == 0'
 }
 
 # Measures the delivery time of the last seconds of all hosts at once, while the load goes on.
@@ -298,8 +281,8 @@ run_last() {
     wait_for 120 agent-1 "all deliveries" all_delivered || exit 1
     say last_delivered_s "$(awk "BEGIN { print ($(date +%s%N) - $asked) / 1e9 }")" \
         "$(awk "BEGIN { print ($answered - $asked) / 1e9 }")"
-    say last_spans "$(accepted)" "$((rate * 3 * last * HOSTS))"
-    say last_fetches "$(total fetches)"
+    say last_spans "$(total counters.spans_accepted)" "$((rate * 3 * last * HOSTS))"
+    say last_fetches "$(total totals.fetches)"
     all_hosts stop_load
     show_agents
 }

@@ -50,10 +50,7 @@ load() {
     lttng stop "$name" >/dev/null || die "cannot stop the session"
     events_lost=$(discarded "$name")
     lttng destroy "$name" >/dev/null || die "cannot destroy the session"
-    must wait_part viewer 60 || {
-        show_log viewer
-        exit 1
-    }
+    wait_part viewer 60 || die "the viewer: status $?"
     late_ms=$(($(now_ms) - end))
     [ "$events_lost" -gt 0 ] || check_viewer "$viewer" "$spans"
 }
@@ -65,9 +62,7 @@ check_viewer() {
     case $1 in
     ours) grep -q "spans: $2 = $2 accepted " "$WORK/viewer.log" ;;
     stock | again) grep -Eq "^ *$events Event message" "$WORK/viewer.log" ;;
-    esac && return
-    show_log viewer
-    die "the viewer has not read all of $2 spans"
+    esac || die "the viewer has not read all of $2 spans"
 }
 
 sustains() {
@@ -118,18 +113,14 @@ rates() {
 
 # Measures the time from a span's end to the collector's answer, at 1000 spans/s, and the most memory of the viewer.
 latency() {
-    local timer_ms=$1
-    start_part latency "$bench/null_server" latency
-    wait_for 10 latency "the start of the null server" part_address latency >/dev/null || exit 1
+    local timer_ms=$1 server
+    null_server latency latency
     live_session latency "${timer_ms}000" 1M 4 || exit 1
-    start_viewer viewer blkin.zipkin --params="endpoint=\"http://$(part_address latency)/api/v2/spans\""
+    start_viewer viewer blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\""
     must timeout 60 "$bench/bench-load" span 10000 1000 >/dev/null || exit 1
     awk '/^VmHWM/ { print "live base_kib", $2 }' "/proc/${private_pid[viewer]}/status"
     lttng destroy latency >/dev/null || die "cannot destroy the session"
-    must wait_part viewer 60 || {
-        show_log viewer
-        exit 1
-    }
+    wait_part viewer 60 || die "the viewer: status $?"
     stop_part latency
     grep -q 'spans 10000 ' "$WORK/latency.log" || die "the collector has not got all spans"
     awk -v timer="$timer_ms" '$1 == "latency" {
@@ -247,10 +238,10 @@ cpu() {
 # Measures the time from a span's end to the collector's answer, at 1000 spans/s, and the overwritten spans at a
 # million a second.
 rings() {
-    local start overwritten spans=4000000
-    start_part latency "$bench/null_server" latency
-    wait_for 10 latency "the start of the null server" part_address latency >/dev/null || exit 1
-    server=$(part_address latency) cpu_of_rings
+    local start overwritten spans=4000000 other=$server
+    null_server latency latency
+    cpu_of_rings
+    server=$other
     must timeout 60 "$bench/bench-load" span 10000 1000 >/dev/null || exit 1
     wait_for 20 viewer "all spans" has_read rings 10000 || exit 1
     stop_part viewer TERM
@@ -276,9 +267,7 @@ rings_are_empty() { # SPANS
 }
 
 start_sessiond && start_relayd || exit 1
-start_part server "$bench/null_server"
-wait_for 10 server "the start of the null server" part_address server >/dev/null || exit 1
-server=$(part_address server)
+null_server server
 for part in ${PARTS:-latency rates cpu rings}; do
     case $part in
     cpu) cpu ;;

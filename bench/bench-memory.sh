@@ -8,15 +8,11 @@
 set -u
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
 private_begin
 bench=$BUILD/bench
 events=${1:-100000000}
-
-die() {
-    complain "$*"
-    show_log viewer
-    exit 1
-}
 
 # run NAME SOURCE-PARAMS SINK-PARAMS: writes the resident KiB, ten times a second, to $WORK/NAME.rss.
 run() {
@@ -80,9 +76,7 @@ adversary() {
         over = (kib - base) * 1024 / limit; print "memory over_limit", over, over, 0 }'
 }
 
-start_part server "$bench/null_server"
-wait_for 10 server "the start of the null server" part_address server >/dev/null || exit 1
-server=$(part_address server)
+null_server server
 long_run | tee "$WORK/long.out"
 per_open_span
 adversary "$(awk '$2 == "early_kib" { print $3 }' "$WORK/long.out")"

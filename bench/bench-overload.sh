@@ -18,12 +18,6 @@ runs=$1
 rate=${RATE:-1000000} # spans/s: twice the rate that the sink sustains in a live session
 spans=${SPANS:-2000000}
 
-die() {
-    complain "$*"
-    show_log viewer
-    exit 1
-}
-
 # Prints the sums of the sink's account: events discarded by LTTng, events not in spans, spans not accepted, accepted
 # spans, missing events. An event is a span here.
 account() {
@@ -40,12 +34,11 @@ print(lost, events - spans, spans - accepted, accepted, number(r"missing: (\d+) 
 }
 
 overload() {
-    local name=overload$1 lost not_span not_accepted accepted missing got server=collector$(($1 % 2))
+    local name=overload$1 lost not_span not_accepted accepted missing got collector=collector$(($1 % 2))
     live_session "$name" 100000 64k 4 || exit 1
-    start_part "$server" "$bench/null_server" count ${slow[$1 % 2]}
-    wait_for 10 "$server" "the start of the null server" part_address "$server" >/dev/null || exit 1
+    null_server "$collector" count ${slow[$1 % 2]}
     start_viewer viewer blkin.zipkin \
-        --params="endpoint=\"http://$(part_address "$server")/api/v2/spans\",queue-bytes=4000000" ||
+        --params="endpoint=\"http://$server/api/v2/spans\",queue-bytes=4000000" ||
         exit 1
     must timeout 100 "$bench/bench-load" span "$spans" "$rate" >/dev/null || exit 1
     lttng stop "$name" >/dev/null || die "cannot stop the session"
@@ -54,8 +47,8 @@ overload() {
     # The exit status of a sink that has lost spans is not 0.
     wait_part viewer 60
     [ $? -ne 124 ] || exit 1
-    stop_part "$server"
-    received=$(awk '$1 == "requests" { print $4 }' "$WORK/$server.log")
+    stop_part "$collector"
+    received=$(awk '$1 == "requests" { print $4 }' "$WORK/$collector.log")
     read -r lost not_span not_accepted accepted missing <<<"$(account)"
     [ -n "${missing-}" ] || die "there is no account"
     difference=$((spans - received - lost - not_span - not_accepted))

@@ -6,9 +6,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
+# die MESSAGE...: ends the benchmark, with the end of the viewer's log.
 die() {
     complain "$*"
+    show_log viewer
     exit 1
+}
+
+# null_server NAME [WORD...]: starts a collector that keeps nothing. Sets `server` to its address.
+null_server() {
+    start_part "$1" "$BUILD/bench/null_server" "${@:2}"
+    wait_for 10 "$1" "the start of the null server" part_address "$1" >/dev/null || exit 1
+    # shellcheck disable=SC2034 # for the caller
+    server=$(part_address "$1")
 }
 
 # must COMMAND...: runs the command. A failure has the command and its status, even if the command prints nothing.

@@ -1,5 +1,5 @@
 /*
- * Measures how two threads on two CPUs slow down each other.
+ * Measures how two threads on two CPUs slow each other down.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -31,7 +31,7 @@ bool stats_file_open(struct stats_file *file, const char *path, struct error *er
 bool stats_file_write(struct stats_file *file, const struct counts *counts,
                       const struct run_info *run, struct error *error);
 
-/* Same with a text of stats_text(), NULL if that was out of memory. context: the struct stats_file.
+/* Same with a text of stats_text(); NULL: out of memory there. context: the struct stats_file.
  * May run in another thread. */
 bool stats_file_put(void *context, const char *text, struct error *error);
 

@@ -30,7 +30,7 @@
 struct pair_key {
     uint64_t hash;
     uint64_t hash_of_form; /* without the owner */
-    uint16_t form;         /* of the rule whose own fields of the current event are in the key */
+    uint16_t form;         /* of the rule by whose own fields the key was made */
     size_t count;          /* an even number */
     uint64_t words[PAIR_KEY_WORDS];
 };
@@ -54,7 +54,7 @@ struct pair_thread {
 
 struct pair_ids {
     uint64_t trace_high;
-    uint64_t trace; /* with trace_high 0: not made yet, if span is 0, too */
+    uint64_t trace; /* 0, if trace_high and span are 0, too: not made yet */
     uint64_t span;
     uint64_t parent;
 };
@@ -85,7 +85,7 @@ struct pair_lookup {
     struct table_link in_table;
     size_t key_bytes;
     size_t value_length;
-    char data[]; /* the key, then the values */
+    char data[]; /* the key, then the value */
 };
 
 struct pair_examples;
@@ -126,7 +126,7 @@ static inline struct text open_stored(const struct pair_open *open)
     return (struct text){open->data.data + open->key_bytes, open->data.length - open->key_bytes};
 }
 
-/* Returns the current event's name of the field. */
+/* Returns the field of the current event that has this name in the rule. */
 static inline uint16_t pair_field_name(const struct pairing *pairing, uint16_t field)
 {
     const struct rule_point *renaming = pairing->renaming;

@@ -36,7 +36,7 @@ bool rules_add(struct rules_reader *reader, struct text text);
 /* Checks all rules at the end, for errors that no single line shows. */
 bool rules_check(struct rules_reader *reader);
 
-/* ---- words.c: values after "=". All functions return false with the error set. --------------- */
+/* ---- words.c: values after "=". rules_read_*() return false with the error set. -------------- */
 
 bool rules_read_field(struct rules_reader *reader, struct text text, uint16_t *field);
 bool rules_read_fields(struct rules_reader *reader, struct text text, struct rule_fields *fields);

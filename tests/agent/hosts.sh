@@ -65,10 +65,10 @@ start_host() {
     on "$host" bash -c "$inside_host" - "$host" "$WORK/$host/shm"
 }
 
-# delay_wire DEVICE: delays packets to a host, and at the other end packets from the host.
+# delay_wire DEVICE: delays packets to a host, which makes round trips between host and broker 100 ms longer.
 delay_wire() {
     if command -v tc >/dev/null && tc qdisc add dev "$1" root netem delay 100ms 2>/dev/null; then
-        DELAY_BY="tc netem: 100 ms from there to each host"
+        DELAY_BY="tc netem: 100 ms from the broker to each host"
     else
         DELAY_BY="a proxy before the broker: 50 ms each way (this kernel has no netem)"
     fi
@@ -85,8 +85,8 @@ host_lttng_answers() {
     host_lttng "$1" list >/dev/null 2>&1
 }
 
-# Starts the host's LTTng, which the agent does not need. The 3 s that LTTng waits for the registration are short on a
-# busy machine: after them, a program, or one of fio's jobs, continues untraced.
+# Starts the host's LTTng, which the agent does not need. The 3 s that LTTng waits for the registration are too short on
+# a busy machine: after them, a program, or one of fio's jobs, continues untraced.
 start_host_lttng() {
     export LTTNG_UST_REGISTER_TIMEOUT=60000
     start_on "$1" sessiond lttng-sessiond --no-kernel
@@ -98,7 +98,7 @@ host_listens() {
     on "$1" cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ":$(printf %04X "$2") [0-9A-F:]* 0A "
 }
 
-# ---- the middle -----------------------------------------------------------------------------------------
+# ---- the broker and the collector ------------------------------------------------------------------------
 
 start_far_broker() {
     local port=$BROKER_PORT

@@ -29,7 +29,7 @@ struct joined_message {
     json_t *json;
     unsigned from;
     int to; /* -1: all */
-    int64_t come_ns[JOINED_HOSTS];
+    int64_t arrival_ns[JOINED_HOSTS];
 };
 
 struct want {
@@ -106,7 +106,7 @@ static void make_request(unsigned request, int64_t begin_ns, unsigned keys_of)
                                  .trace_id = trace_of(request, tier),
                                  .network = tier_host[tier] + 1,
                                  .request_bytes = 100,
-                                 /* of equal pairs, a late half would be missed */
+                                 /* of equal size, another half could take a late half's place */
                                  .response_bytes = 200 + (faults.late ? request : 0),
                                  .key = trace_of(keys_of, tier) * 77,
                                  .span_id = 2000000 + trace_of(request, tier),
@@ -144,7 +144,7 @@ static void post(const struct host *host, int to, json_t *json)
 
     *message = (struct joined_message){json, (unsigned)(host - hosts), to, {0}};
     for (unsigned i = 0; i < JOINED_HOSTS; i++)
-        message->come_ns[i] = now_ns + (int64_t)(1 + dice(faults.delay_ms)) * MS;
+        message->arrival_ns[i] = now_ns + (int64_t)(1 + dice(faults.delay_ms)) * MS;
 }
 
 static void mark_id(struct trace_id id)
@@ -290,7 +290,7 @@ static void step(struct host *host)
     while (host->read < message_count) {
         const struct joined_message *message = &messages[host->read];
 
-        if (message->come_ns[host - hosts] > now_ns)
+        if (message->arrival_ns[host - hosts] > now_ns)
             break;
         host->read++;
         if (message->from != (unsigned)(host - hosts) &&

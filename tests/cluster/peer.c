@@ -4,7 +4,7 @@
  *
  *     peer [--count=N] [--answer] [--quiet] --name=NAME --cluster=URL ...
  *
- * With --count, the names are NAME-1, NAME-2, ... Input:
+ * --count: the names are NAME-1, NAME-2, ...; --answer: each peer answers wants. Input:
  *
  *     want N [BYTES]      each peer sends N wants of at least BYTES bytes
  *     load RATE [TRACES]  the peers in turn send RATE wants a second, each for TRACES traces

@@ -112,33 +112,26 @@ static void fuzz_fields(struct fuzz *source)
     unsigned came = take_byte(source), decision = take_byte(source);
     const char *sampled = decisions[decision & 7], *flags = decisions[decision >> 3 & 7];
     struct blkin_context_b3_values values = {"", "", "", "", ""};
-    struct blkin_context_b3_fields fields;
-    size_t trace, span, parent;
+    const char *const parts[] = {values.trace_id, values.span_id, values.parent_span_id, sampled,
+                                 flags};
+    struct blkin_context_text texts[5];
+    size_t lengths[5];
 
     (void)blkin_context_to_b3_fields(&context, &values);
-    trace = damage(source, values.trace_id, strlen(values.trace_id), 32);
-    span = strlen(values.span_id);
-    parent = strlen(values.parent_span_id);
-    if (came & 32 && span)
-        span = damage(source, values.span_id, span, 16);
-    if (came & 64 && parent)
-        parent = damage(source, values.parent_span_id, parent, 16);
-    fields.trace_id.text = exact_part(values.trace_id, trace, came & 1);
-    fields.trace_id.length = trace;
-    fields.span_id.text = exact_part(values.span_id, span, came & 2);
-    fields.span_id.length = span;
-    fields.parent_span_id.text = exact_part(values.parent_span_id, parent, came & 4);
-    fields.parent_span_id.length = parent;
-    fields.sampled.text = exact_part(sampled, strlen(sampled), came & 8);
-    fields.sampled.length = strlen(sampled);
-    fields.flags.text = exact_part(flags, strlen(flags), came & 16);
-    fields.flags.length = strlen(flags);
-    check_fields(&fields);
-    free((void *)fields.trace_id.text);
-    free((void *)fields.span_id.text);
-    free((void *)fields.parent_span_id.text);
-    free((void *)fields.sampled.text);
-    free((void *)fields.flags.text);
+    for (unsigned i = 0; i < 5; i++)
+        lengths[i] = strlen(parts[i]);
+    lengths[0] = damage(source, values.trace_id, lengths[0], 32);
+    if (came & 32 && lengths[1])
+        lengths[1] = damage(source, values.span_id, lengths[1], 16);
+    if (came & 64 && lengths[2])
+        lengths[2] = damage(source, values.parent_span_id, lengths[2], 16);
+    for (unsigned i = 0; i < 5; i++)
+        texts[i] = (struct blkin_context_text){exact_part(parts[i], lengths[i], came & 1U << i),
+                                               lengths[i]};
+    check_fields(
+        &(struct blkin_context_b3_fields){texts[0], texts[1], texts[2], texts[3], texts[4]});
+    for (unsigned i = 0; i < 5; i++)
+        free((void *)texts[i].text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

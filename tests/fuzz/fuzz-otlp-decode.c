@@ -1,8 +1,8 @@
 /*
  * Fuzzes the decoder of OTLP traces with any bytes, and with requests of our encoder after some of
- * their bytes were changed. No pointer leads out of the request. Each span is also a span when it
- * is read alone, and the whole request is well-formed. Unchanged spans are read as they were
- * written. (tests/otlp/test-receive.py has their fields in other orders.)
+ * their bytes were changed. No pointer leads out of the request. Each span is the same when it is
+ * read alone, and the encoder makes a well-formed request of it. Unchanged spans are read as they
+ * were written. (tests/otlp/test-receive.py has their fields in other orders.)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

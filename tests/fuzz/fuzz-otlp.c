@@ -1,6 +1,6 @@
 /*
  * Fuzzes the OTLP encoder with spans of any bytes, ids and times. The bytes must fit in the
- * reserved room, and be a request with any division of the spans. Texts are valid, ids are not
+ * reserved room, and form requests however the spans are divided. Texts are valid, ids are not
  * zero, and no key occurs twice. Each annotation and tag is accounted for.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -133,7 +133,7 @@ TEST(test_lengths)
     memory.head->lost = 0;
 }
 
-/* A CPU without a ring. */
+/* On a CPU without a ring, a record is lost, and counted. */
 TEST(test_unknown_cpu)
 {
     struct ring_map none = *map;
@@ -237,7 +237,7 @@ TEST(test_seals)
     CHECK_TEXT(refused(-1, memory.bytes), "it is not sealed against shrinking");
 }
 
-/* A memory without room for its own head. */
+/* A memory without room for its own head is refused. */
 TEST(test_short)
 {
     const int tiny = memfd_create("tiny", MFD_CLOEXEC | MFD_ALLOW_SEALING);

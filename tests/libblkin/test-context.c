@@ -205,8 +205,9 @@ static struct blkin_context_text field(const char *text)
 /* texts: trace id, span id, parent span id, sampled, flags; NULL: missing. */
 static int from_fields(struct blkin_context *context, const char *const texts[5])
 {
-    const struct blkin_context_b3_fields fields = {
-        field(texts[0]), field(texts[1]), field(texts[2]), field(texts[3]), field(texts[4])};
+    const struct blkin_context_text all[] = {field(texts[0]), field(texts[1]), field(texts[2]),
+                                             field(texts[3]), field(texts[4])};
+    const struct blkin_context_b3_fields fields = {all[0], all[1], all[2], all[3], all[4]};
     int error;
 
     (void)snprintf(subject, sizeof(subject), "b3 fields:");
@@ -215,11 +216,8 @@ static int from_fields(struct blkin_context *context, const char *const texts[5]
                        texts[i] ? texts[i] : "none");
     check_fields(&fields);
     error = blkin_context_from_b3_fields(context, &fields);
-    free((void *)fields.trace_id.text);
-    free((void *)fields.span_id.text);
-    free((void *)fields.parent_span_id.text);
-    free((void *)fields.sampled.text);
-    free((void *)fields.flags.text);
+    for (int i = 0; i < 5; i++)
+        free((void *)all[i].text);
     return error;
 }
 

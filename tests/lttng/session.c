@@ -3,7 +3,7 @@
  *
  *     session live NAME RELAY-URL | look NAME | stop NAME | destroy NAME
  *
- * FILTER in the environment is the session's.
+ * FILTER in the environment: the filter of the session.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

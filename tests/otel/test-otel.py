@@ -70,7 +70,7 @@ class Otelcol:
                 for scope in group["scopeSpans"] for span in scope["spans"]]
 
     def take(self, count):
-        """Returns the spans stored since the last call, which must be `count`."""
+        """Waits for `count` spans stored since the last call, and returns all since then."""
         self.wait_for(lambda: len(self.stored()) >= count, "%d spans are not all stored" % count)
         found = self.stored()
         self.taken = os.path.getsize(self.file)

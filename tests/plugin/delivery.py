@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 
-from faulty_collector import *  # noqa: F403 (faults are words here)
+from faulty_collector import *  # noqa: F403 (the scenarios use its faults)
 from scenarios import PATIENCE, expect
 from common import free_port
 
@@ -91,7 +91,7 @@ def settles(*target_and_steps, says=(), says_once=None, within_s=None, **options
 
 
 def away():
-    """A URL at which nobody listens."""
+    """Returns a URL at which nobody listens."""
     return "http://127.0.0.1:%d" % free_port()
 
 
@@ -161,7 +161,7 @@ def bisects(bad, spans=100, most_requests=None, script=(), says_once=None, **opt
 
 
 class FailsAtFirst:
-    """The first requests fail, probes too; the later requests succeed."""
+    """The first requests fail, and so do probes after the first request; the later ones succeed."""
 
     def __init__(self, code, times):
         self.code = code

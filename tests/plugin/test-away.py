@@ -17,7 +17,7 @@ import threading
 
 sys.path.insert(0, os.environ["SRC"] + "/tests")
 from delivery import FailsAtFirst, Fifo, away, case, counts, delivers, drive, refuses_to_start  # noqa: E402
-from faulty_collector import *  # noqa: E402,F403 (faults are words here)
+from faulty_collector import *  # noqa: E402,F403 (the scenarios use its faults)
 from scenarios import PATIENCE, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 
 

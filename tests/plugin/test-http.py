@@ -19,7 +19,7 @@ import time
 
 sys.path.insert(0, os.environ["SRC"] + "/tests")
 from delivery import bisects, case, compresses, counts, delivers, drive, is_not_understood  # noqa: E402
-from faulty_collector import *  # noqa: E402,F403 (faults are words here)
+from faulty_collector import *  # noqa: E402,F403 (the scenarios use its faults)
 from scenarios import PATIENCE, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 
 

@@ -18,7 +18,7 @@ import time
 import zlib
 
 from delivery import DRIVER  # noqa: E402
-from faulty_collector import *  # noqa: F403 (faults are words here)
+from faulty_collector import *  # noqa: F403 (the scenarios use its faults)
 from scenarios import PATIENCE, Skipped, expect, run_scenarios, scenario, scenarios_of
 from spool_runs import AWAY, HEAD, Run, change, drain, each_once, files, fill, filled, folder, ids, records
 

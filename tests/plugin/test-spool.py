@@ -20,7 +20,7 @@ import threading
 import time
 
 from delivery import DRIVER  # noqa: E402
-from faulty_collector import *  # noqa: F403 (faults are words here)
+from faulty_collector import *  # noqa: F403 (the scenarios use its faults)
 from scenarios import PATIENCE, expect, run_scenarios, scenario, scenarios_of
 from spool_runs import AWAY, DONE, HEAD, Run, change, drain, each_once, files, fill, filled, folder, ids, records
 

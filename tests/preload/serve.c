@@ -20,7 +20,7 @@
 
 static char body[BODY_MAX];
 static int listener;
-static int left; /* connections that are still open */
+static int left; /* connections that have not ended, also those to come */
 
 /* ---- a thread or a process for each connection ---- */
 
@@ -72,8 +72,8 @@ struct serving_shared {
     pthread_t threads[SHARERS];
 };
 
-/* Sends the second part of an answer, perhaps after the peer has sent the next request, to another
- * thread. */
+/* Sends an answer in two parts. Before the second part, another thread may read the peer's next
+ * request. */
 static void give_parts(unsigned way, int fd, unsigned out)
 {
     unsigned first = out / 2;
@@ -267,7 +267,7 @@ static struct serve_client *accept_client(bool is_pool)
     return &clients[fd];
 }
 
-static void ended(struct serve_client *client)
+static void end_client(struct serve_client *client)
 {
     close(client->fd);
     client->fd = -1;
@@ -307,7 +307,7 @@ static void serve_by_epoll(bool is_pool)
             if (next)
                 watch(client->fd, next, EPOLL_CTL_MOD);
             else
-                ended(client);
+                end_client(client);
         }
     }
 }
@@ -326,7 +326,7 @@ static void serve_by_poll(void)
                 continue;
             fds[i].events = (short)advance(&clients[fds[i].fd]);
             if (!fds[i].events) {
-                ended(&clients[fds[i].fd]);
+                end_client(&clients[fds[i].fd]);
                 fds[i] = fds[--count];
             }
         }
@@ -361,7 +361,7 @@ static void serve_by_select(void)
                 continue;
             next[fd] = advance(&clients[fd]);
             if (!next[fd])
-                ended(&clients[fd]);
+                end_client(&clients[fd]);
         }
         if (FD_ISSET(listener, &readable)) {
             struct serve_client *client;

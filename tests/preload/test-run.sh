@@ -194,7 +194,7 @@ echo 'usage=9' >run-file
 traced=$!
 tail -f /dev/null &
 plain=$!
-trap 'kill $traced $plain; rm -rf "$work"' EXIT
+trap 'kill $(jobs -p) ${cleared-}; rm -rf "$work"' EXIT
 # is_program PID PROGRAM [LIBRARY]: checks that the process runs this program, and has loaded this library
 is_program() {
     [[ $(readlink "/proc/$1/exe") == */$2 ]] && grep -q "${3-}" "/proc/$1/maps"
@@ -208,23 +208,19 @@ echo 'usage=1' >run-file
 doctor $traced run.text ok "*run-file is right*"
 BLKIN_RUN='' "$blkin" run "$BUILD/tests/preload/inherits" tail -f /dev/null &
 filtered=$!
-trap 'kill $traced $plain $filtered; rm -rf "$work"' EXIT
 wait_for 20 - "a program with a filter" is_program $filtered tail blkin-preload || exit 1
 doctor $filtered program.filtered bad "*such as process $filtered (tail): not traced*no socket */run/blkin/rings *"
 "$blkin" run sh -c 'env -i tail -f /dev/null; :' &
 clearing=$!
-trap 'kill $traced $plain $filtered $clearing; rm -rf "$work"' EXIT
 has_child() {
     cleared=$(pgrep -P "$clearing" -x tail)
 }
 wait_for 20 - "a child without the library" has_child || exit 1
-trap 'kill $traced $plain $filtered $clearing $cleared; rm -rf "$work"' EXIT
 doctor "$cleared" program.preloaded bad "process $cleared (tail) is a child of process $clearing, *without its LD_PRELOAD*"
 doctor $traced program.cleared note "*: 1. Process $cleared (tail) is a child of process $clearing*import_environment*"
 if [ "$(id -u)" = 0 ] && getent passwd daemon >/dev/null; then
     "$blkin" run setpriv --euid=daemon tail -f /dev/null &
     secure=$!
-    trap 'kill $traced $plain $filtered $clearing $cleared $secure; rm -rf "$work"' EXIT
     wait_for 20 - "a program with two users" is_program $secure tail libc.so || exit 1
     doctor $secure program.preloaded bad "process $secure (tail) was started with two users*"
     doctor $traced program.secure bad "*: 1. Process $secure (tail) was started with two users*"
@@ -234,7 +230,6 @@ else
 fi
 env BLKIN_RUN='' "$blkin" run tail -f /dev/null &
 untold=$!
-trap 'kill $traced $plain $filtered $clearing $cleared $untold; rm -rf "$work"' EXIT
 wait_for 20 - "a program that has served nobody" is_program $untold tail blkin-preload || exit 1
 doctor $untold program.lttng note "process $untold (tail) has not loaded LTTng: no lttng-sessiond runs*"
 doctor $untold program.rings note "process $untold (tail) has no rings: there is no /run/blkin/rings/socket*"
@@ -246,7 +241,6 @@ if [ -e static ]; then
     "$cc" -static -o pauses pauses.c
     LD_PRELOAD=$library ./pauses &
     static=$!
-    trap 'kill $traced $plain $filtered $clearing $cleared $untold $static; rm -rf "$work"' EXIT
     wait_for 20 - "a static program" is_program $static pauses || exit 1
     doctor $static program.preloaded bad "*is linked statically*"
 fi

@@ -97,7 +97,7 @@ for name, of in (("recorded-folder", "recorded"), ("recorded-file", "recorded"),
     got = {(c["parent"], c["child"], c["callCount"], c["errorCount"]) for c in graph["calls"]}
     assert got == wanted and wanted, (name, "only here", got - wanted, "only in Zipkin", wanted - got)
     assert {s["name"]: (s["spans"], s["errors"]) for s in graph["services"] if s["spans"]} == services_of(traces), name
-    print(f"{name}: {graph['spans']} spans, {len(got)} ways of calls, {sum(c[3] for c in got)} errors: as Zipkin says")
+    print(f"{name}: {graph['spans']} spans, {len(got)} pairs with calls, {sum(c[3] for c in got)} errors: as Zipkin says")
 
 assert sum(map(len, load("recorded.json"))) == spans, spans
 check(test, load("recorded.stat"), load("recorded.json"))

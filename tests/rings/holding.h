@@ -304,6 +304,7 @@ static inline enum ring_state state_of(int number)
     return state;
 }
 
+/* Ends a test: the next one has an empty store, and the usual options. */
 static inline void forget_all(void)
 {
     store_drain(&store);
@@ -311,6 +312,10 @@ static inline void forget_all(void)
         store_remove(&store, store.kept[0].name);
     memset(shared, 0, sizeof(*shared));
     options.size = small;
+    options.max_users = USERS * 4;
+    options.max_bytes = 1 << 26;
+    options.idle_ms = 600000;
+    users = USERS;
 }
 
 /* Serves the store while the test waits. */

@@ -147,14 +147,12 @@ TEST(test_limits)
     }
     DRAIN_UNTIL(shared->counts.refused >= 1);
     CHECK(finish(service, SIGTERM) == 0);
-    options.max_users = USERS * 4;
     forget_all();
 
     options.max_bytes = memory_bytes(&small) - 1;
     service = begin();
     CHECK(result_of(start_program(0, use_once)) == 1);
     CHECK(finish(service, SIGTERM) == 0);
-    options.max_bytes = 1 << 26;
     forget_all();
 }
 

@@ -26,7 +26,6 @@ TEST(test_large)
     end_program(idle);
     end_program(busy);
     CHECK(finish(service, SIGTERM) == 0);
-    options.max_bytes = 1 << 26;
     forget_all();
 }
 
@@ -47,21 +46,20 @@ TEST(test_early)
 {
     bool is_early = false;
 
-    options.size = (struct memory_size){2, 1 << 23, 1 << 16};
-    options.max_bytes = 1 << 30;
     for (int i = 0; i < 20 && !is_early; i++) {
-        const pid_t service = begin(), busy = start_program(0, keep_busy);
+        pid_t service, busy;
 
+        options.size = (struct memory_size){2, 1 << 23, 1 << 16};
+        options.max_bytes = 1 << 30;
+        service = begin();
+        busy = start_program(0, keep_busy);
         DRAIN_UNTIL(store.count > 0 && state_of(0) == RING_REPLACED);
         is_early = beats_of(0) == 0;
         end_program(busy);
         CHECK(finish(service, SIGTERM) == 0);
         forget_all();
-        options.size = (struct memory_size){2, 1 << 23, 1 << 16};
     }
     CHECK(is_early);
-    options.size = small;
-    options.max_bytes = 1 << 26;
 }
 
 #define PASSING 100 /* users */
@@ -91,9 +89,6 @@ TEST(test_users_that_go)
     end_program(present);
     DRAIN_UNTIL(shared->counts.bytes == 0 && store.count == 0);
     CHECK(finish(service, SIGTERM) == 0);
-    users = USERS;
-    options.max_users = USERS * 4;
-    options.idle_ms = 600000;
     forget_all();
 }
 
@@ -118,7 +113,6 @@ TEST(test_shares)
     for (unsigned i = 0; i < USERS; i++)
         end_program(pids[i]);
     CHECK(finish(service, SIGTERM) == 0);
-    options.max_bytes = 1 << 26;
     forget_all();
 }
 

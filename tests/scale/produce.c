@@ -3,7 +3,7 @@
  * messages of their own. The messages of a trace are spread over a time, as from several hosts.
  *
  * Each second, prints "TIME_MS MADE ACKNOWLEDGED FAILED" in spans, and the queued messages. At the
- * end, writes the account and the numbers of its traces as JSON into a file. SIGTERM ends it early.
+ * end, writes the account and the numbers of its traces as JSON into a file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -56,14 +55,6 @@ struct load {
     double began; /* s */
     double asked; /* spans that are due by now */
 };
-
-static volatile sig_atomic_t is_over;
-
-static void end(int signal)
-{
-    (void)signal;
-    is_over = 1;
-}
 
 static int64_t clock_of(clockid_t id)
 {
@@ -216,7 +207,7 @@ static bool make(struct load *load, double *before)
     const double elapsed = seconds_now() - load->began;
     const int64_t now_ns = clock_of(CLOCK_REALTIME);
 
-    if (is_over || elapsed > load->seconds)
+    if (elapsed > load->seconds)
         return false;
     load->asked += load->rate * (elapsed - *before);
     *before = elapsed;
@@ -357,8 +348,6 @@ int main(int argc, char **argv)
 {
     static struct load load = {.seed = 1, .spread_ns = 100000000};
 
-    (void)signal(SIGTERM, end);
-    (void)signal(SIGINT, end);
     if (!read_options(&load, argc, argv))
         return usage();
     if (!connect_to(&load) || !prepare(&load))

@@ -16,7 +16,7 @@
 #define COUNTED_SERVICES 7
 #define COUNTED_SPANS    9 /* names of the spans of each service */
 
-/* Returns a duration from 1 us to 100 s, as many in each octave; 0 once in 50 times. */
+/* Returns a duration from 1 us to 100 s, equally many in each octave; 0 once in 50 times. */
 static inline int64_t some_duration(void)
 {
     const uint64_t kind = dice(50);

@@ -223,18 +223,10 @@ def privoxy(world, name, behind, traced=True):
     return port
 
 
-def sslh(world, name, behind, traced=True):
-    """Passes bytes on: a process for each connection."""
+def sslh(world, name, behind, traced=True, program="sslh"):
+    """Passes bytes on: a process for each connection; sslh-select is one process."""
     port = world.port()
-    world.serve(name, port, "/usr/sbin/sslh", "-f", "-u", "proxy", "-p", f"127.0.0.1:{port}", "--http", f"127.0.0.1:{behind}",
-                traced=traced, is_killed=True)
-    return port
-
-
-def sslh_select(world, name, behind, traced=True):
-    """The same, one process."""
-    port = world.port()
-    world.serve(name, port, "/usr/sbin/sslh-select", "-f", "-u", "proxy", "-p", f"127.0.0.1:{port}", "--http",
+    world.serve(name, port, f"/usr/sbin/{program}", "-f", "-u", "proxy", "-p", f"127.0.0.1:{port}", "--http",
                 f"127.0.0.1:{behind}", traced=traced, is_killed=True)
     return port
 

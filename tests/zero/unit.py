@@ -37,7 +37,7 @@ def settings(path):
 
 
 def calls_of(words):
-    """Returns the names of the system calls, for sets, too."""
+    """Returns the names of these system calls, and of those in these sets."""
     calls = set()
     for word in words:
         word = word.partition(":")[0]

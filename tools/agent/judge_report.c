@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define UNDONE_MAX 256 /* traces that are listed while a request is open, as clients poll */
+#define UNDONE_MAX 256 /* the most traces that are listed while a request is open: clients poll */
 
 /* "missing" is 0 unless all ids of the trace are known, and all traces of the request. */
 static json_t *judge_trace_json(const struct entry *entry, const struct judge_trace *trace)

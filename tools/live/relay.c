@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LISTENS_MS           50   /* the period of checks whether the own daemon listens */
-#define STARTED_MS           5000 /* the limit until the own daemon listens */
+#define LISTENS_MS           50   /* the period of checks whether our own daemon listens */
+#define STARTED_MS           5000 /* the limit until our own daemon listens */
 #define LIST_MS              1000 /* the period of listings */
 #define LIST_SOON_MS         250 /* the same if there is no session, after a failure, or if is_urgent */
 #define LIST_LIMIT_MS        3000 /* the limit for a listing */
@@ -230,7 +230,7 @@ void relay_sweep(struct sweep *sweep, struct loop *loop, const char *folder,
     (void)thread_job_start(loop, &sweep->job);
 }
 
-/* ---- the own daemon: its ports --------------------------------------------------------------- */
+/* ---- our own daemon: its ports --------------------------------------------------------------- */
 
 static struct sockaddr_in relay_address(const struct relay_options *options, int port)
 {
@@ -276,7 +276,7 @@ static bool check_ports(const struct relay_options *options, struct error *error
     return true;
 }
 
-/* ---- the own daemon: start and end ----------------------------------------------------------- */
+/* ---- our own daemon: start and end ----------------------------------------------------------- */
 
 static int relay_run(const void *order, size_t size)
 {
@@ -342,7 +342,7 @@ static void relay_list_in(struct relay *relay, int64_t ms)
     timer_set(relay->loop, &relay->timer, ms);
 }
 
-static void look_whether_it_listens(void *context)
+static void relay_check_listening(void *context)
 {
     struct relay *relay = context;
     const struct relay_options *options = &relay->options;
@@ -415,7 +415,7 @@ static void relay_start(void *context)
     relay->starts++;
     relay->started_ms = clock_ms();
     relay_set_state(relay, RELAY_STARTING);
-    relay->timer.due = look_whether_it_listens;
+    relay->timer.due = relay_check_listening;
     timer_set(relay->loop, &relay->timer, 10);
 }
 

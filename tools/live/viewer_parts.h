@@ -1,4 +1,4 @@
-/* Shared by the files of the filter: the state of the connection and the protocol's bytes.
+/* Shared by the sources of the filter (viewer.h): its connection and the protocol's bytes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -53,7 +53,7 @@ struct stream {
     unsigned char header[VIEWER_HEADER_BYTES]; /* of the last packet */
 };
 
-/* The metadata of a trace: the part that babeltrace2 has not requested yet. */
+/* The metadata of a trace. `bytes` is the part that babeltrace2 has not requested yet. */
 struct viewer_text {
     uint64_t stream, trace;
     struct metadata all;
@@ -116,7 +116,7 @@ static inline uint64_t viewer_long_at(const unsigned char *bytes)
 /* Returns NULL if there is none. */
 struct stream *viewer_find_stream(const struct viewer *viewer, uint64_t id);
 
-/* Requests new streams and keeps the answer for babeltrace2's next request. */
+/* Requests new streams, and stores the answer for babeltrace2's next request. */
 bool viewer_look_for_streams(struct viewer *viewer);
 bool viewer_has_new_streams(const struct viewer *viewer);
 

@@ -71,7 +71,7 @@ static void put_tiles(const struct report_page *page)
     snprintf(text, sizeof(text), "%s of the spans",
              figure_share((double)landscape->errors, (double)landscape->spans).text);
     put_tile(file, "failed spans", figure_count(landscape->errors), landscape->errors > 0, text);
-    snprintf(text, sizeof(text), "%zu way%s of calls", landscape->calls_count,
+    snprintf(text, sizeof(text), "%zu pair%s with calls", landscape->calls_count,
              landscape->calls_count == 1 ? "" : "s");
     put_tile(file, "services", figure_count(landscape->services_count), false, text);
     if (page->traces.count) {
@@ -152,7 +152,7 @@ static void put_call(const struct report_page *page, const struct landscape_call
 
 static void put_calls(const struct report_page *page, bool is_open)
 {
-    static const char *const titles[] = {"calls of", "calls", "errors", "p50", "p99", "max"};
+    static const char *const titles[] = {"caller → callee", "calls", "errors", "p50", "p99", "max"};
     FILE *file = page->file;
 
     if (page->landscape.calls_count == 0)

@@ -1,7 +1,7 @@
 /*
  * Divides the memory for rings among users by max-min fairness, not first come, first served.
  *
- * A payer is a user with the subordinate users (users.h). No payer gets more than it wants. A payer
+ * A payer is a user with its subordinate users (users.h). No payer gets more than it wants. A payer
  * that gets less than it wants gets as much as the payer with the most. A reserve is for new users.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define SETTING_WORD_MAX 64
-#define WAITED_MAX_MS    (HOST_WAIT_PERIOD_NS / 1000000)
+#define WAITED_MAX_MS    (HOST_WAIT_PERIOD_NS / 1000000) /* of a group for which spans wait */
 #define PERIODS          2 /* the longest wait of a span for a sample, in periods */
 
 static void key_of(enum host_kind kind, char key[SETTING_WORD_MAX])
