@@ -61,8 +61,8 @@ static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracep
     return __builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0);
 }
 
-/* Called once a second. Looks for the agent's rings, or leaves them. Returns true if the agent was
- * asked and has not answered: the caller calls again soon. */
+/* Called once a second, by the sampler every 0.5 s. Looks for the agent's rings, or leaves them.
+ * Returns true if the agent was asked and has not answered: the caller calls again soon. */
 bool blkin_process_refresh(void);
 
 /* ---- the periodic work ---- */

@@ -108,7 +108,7 @@ is counters events_missing 0 || fail "something was lost on the way from one to 
 
 # a clean end and a restart: the program connects again
 end_agent
-[ ! -e "$BLKIN_RINGS" ] || fail "its socket is there still"
+[ ! -e "$BLKIN_RINGS" ] || fail "its socket is still there"
 has_run all.json 0 50000 || fail "spans of the first writer"
 has_run all.json 50000 100000 || fail "spans of the second writer"
 grep -q '"quick"' "$WORK/all.json" || fail "the span of an SDK is not there"
@@ -222,7 +222,7 @@ print(f"{len(numbers)} spans, {gaps} in gaps, {missing} counted as missing")
 sys.exit(not 0 < gaps <= missing <= gaps + int(sys.argv[3]))
 END
 
-# Records that were sent after the saved place, and are overwritten when the next agent reads on from there. Nobody
+# Records that were sent after the saved position, and are overwritten when the next agent continues there. Nobody
 # knows then that they were sent: the gap in a thread's numbers counts as missing, and as unsure.
 IFS=, read -r here there _ < <("$PYTHON" -c 'import os; print(*sorted(os.sched_getaffinity(0)), "", "", sep=",")')
 rm -r "$WORK/state"
@@ -265,8 +265,8 @@ jq -e '"missing: \(.counters.events_missing), unsure: \(.counters.events_unsure)
 [ -z "$there" ] || jq -e '.counters.events_missing >= 40' "$WORK/state/agent.json" >"$WORK/null" ||
     echo "the thread did not run on both CPUs when it should"
 grep -q '^BK4080 ' "$WORK/agent.log" || fail "the log does not say what was overwritten"
-# An end in order leaves a place after which nothing was sent, until the next agent sends something.
-jq -e '.read.is_end' "$WORK/state/agent.json" >"$WORK/null" || fail "the place is not that of an end"
+# A clean end saves a position after which nothing was sent, until the next agent sends something.
+jq -e '.read.is_end' "$WORK/state/agent.json" >"$WORK/null" || fail "the position is not that of an end"
 start_all unsure ring-bytes=2M
 has_no_end() {
     jq -e '.read.is_end | not' "$WORK/state/agent.json" >"$WORK/null"

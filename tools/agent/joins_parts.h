@@ -57,7 +57,7 @@ struct joins_trace {
 struct joins {
     struct agent *agent;
     struct joins_calls on;
-    struct table traces, halves;          /* halves that hosts have told, or that were found here */
+    struct table traces, halves;          /* halves that hosts reported, or that were found here */
     struct request *others, **last_other; /* wants of other hosts that wait for a look */
     struct request *looked;               /* the requests that wait for the running look */
     json_t *settled;                      /* the next message about settled traces; NULL: none */

@@ -22,15 +22,17 @@ static bool users_are_all_known(const char *uid_map)
     return known >= UINT32_MAX;
 }
 
-uint32_t users_unknown_in_files(const char *uid_map, const char *overflow_uid)
+static uint32_t users_overflow(const char *overflow_uid)
 {
-    const bool are_all_known = users_are_all_known(uid_map);
     GUARD_FILE FILE *file = fopen(overflow_uid, "re");
     uint32_t user;
 
-    if (!file || fscanf(file, "%" SCNu32, &user) != 1)
-        user = USERS_USUAL_OVERFLOW;
-    return are_all_known ? USERS_ALL_KNOWN : user;
+    return file && fscanf(file, "%" SCNu32, &user) == 1 ? user : USERS_USUAL_OVERFLOW;
+}
+
+uint32_t users_unknown_in_files(const char *uid_map, const char *overflow_uid)
+{
+    return users_are_all_known(uid_map) ? USERS_ALL_KNOWN : users_overflow(overflow_uid);
 }
 
 uint32_t users_unknown(void)
