@@ -374,6 +374,14 @@ start_stack() {
     GATEWAY=$(part_address gateway)
 }
 
+# Checks that each daemon of the stack writes into rings of the agent.
+stack_has_rings() {
+    local name
+    for name in store-2 store-1 mapper gateway; do
+        grep -q '/memfd:blkin-rings.' "/proc/${private_pid[$name]}/maps" 2>/dev/null || return
+    done
+}
+
 # run_client REQUESTS [OPTION...]: runs the client, which writes and reads in turn. Each request is one trace.
 run_client() {
     local requests=$1
