@@ -378,7 +378,7 @@ start_stack() {
 stack_has_rings() {
     local name
     for name in store-2 store-1 mapper gateway; do
-        grep -q '/memfd:blkin-rings.' "/proc/${private_pid[$name]}/maps" 2>/dev/null || return
+        grep -qF '/memfd:blkin-rings.' "/proc/${private_pid[$name]}/maps" 2>/dev/null || return
     done
 }
 

@@ -364,8 +364,8 @@ bool watch_look(struct watch *watch, const struct input_counts *input, bool is_s
     }
     watch->is_stalled = still_ms >= WATCH_STILL_MS && now_ms - watch->closed_ms >= WATCH_STILL_MS;
     watch->is_still |= watch->is_stalled || (still_ms >= WATCH_STILL_MS && !input->streams_open);
-    if (was_still ? was_stalled || !watch->is_stalled : !watch->is_still)
-        return false;
+    if (watch->is_still == was_still && watch->is_stalled <= was_stalled)
+        return false; /* nothing new to say */
     (void)snprintf(message, WATCH_MESSAGE_MAX, "trace time stands still for %" PRId64 " s: %s",
                    still_ms / 1000, watch_reason(watch, input, is_stuck));
     return true;
