@@ -74,7 +74,7 @@ def share(values, part):
 
 
 def is_late(request, trace, linger):
-    """Returns True if the missing spans were recorded after the other spans were requested."""
+    """Returns True if all missing spans were recorded later than `linger` after the first alarm."""
     first = min(at for host, at in request.ended.items() if at and host <= request.where)
     return all(request.ended[host] > first + linger * 1e9 for host, ids in request.ids.items()
                if not set(ids) <= set(trace.spans))
