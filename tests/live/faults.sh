@@ -85,7 +85,7 @@ restart_sessiond() {
     }
     wait_for 20 live "another session" is_active || exit 1
     ((($(now_ms) - active_from) > 2000)) && late=$((late + 1))
-    # A program looks for a killed session daemon each 5 s, by LTTng's choice.
+    # LTTng has programs look for a session daemon every 5 s.
     is_registered() {
         lttng_programs | grep -q "^${private_pid[writer]} "
     }

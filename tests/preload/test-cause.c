@@ -394,8 +394,7 @@ TEST(test_files)
     end_interaction(two);
 }
 
-/* A request that was read before tracing began, at the start of a session, say, may have caused the
- * call. */
+/* A request that was read before tracing began may have caused the call. */
 TEST(test_unseen)
 {
     struct interaction *one;
