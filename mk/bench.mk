@@ -101,7 +101,7 @@ bench-servers: ## servers that nobody instrumented: three hosts, the dispatcher:
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) bench/bench three-hosts dispatch
 
-bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
+bench-zero: ## what `blkin run` costs redis and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
 	@BENCH_ZERO='$(BENCH_ZERO)' $(PYTHON) bench/bench zero
