@@ -53,7 +53,7 @@ $(bench_source): $(call obj,bench/source/plugin.c)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
 .PHONY: bench bench-publish bench-kafka bench-otel bench-ring bench-agent bench-zero bench-scale bench-sink bench-memory bench-overload bench-work
-# the benchmarks whose figures the README has; in less than 12 minutes
+# the benchmarks that take less than 12 minutes together
 QUICK := lib ring sink live
 bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
 	@scripts/deps --install

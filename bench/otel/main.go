@@ -3,7 +3,7 @@
 //
 //	go run . (or: make bench-otel)
 //
-// The span processor does nothing.
+// Each span goes to a processor that does nothing.
 //
 // SPDX-License-Identifier: BSD-2-Clause
 package main

@@ -82,8 +82,8 @@ static inline bool preload_is_quiet(void)
 
 /*
  * A signal handler may leave a call by siglongjmp(3), and the call never ends. Returns true if the
- * call that began in the stack frame `frame` was left. The caller is in the frame `now`: it would
- * be lower within that call. Frames: __builtin_frame_address(0) of this thread.
+ * call that began in the stack frame `frame` was left. The caller is in the frame `now`, which
+ * would be lower within that call. Frames: __builtin_frame_address(0) of this thread.
  */
 __attribute__((cold)) bool preload_was_left(const void *frame, const void *now);
 

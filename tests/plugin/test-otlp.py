@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Spans in OTLP, as Google's protobuf library reads them: fields, limits, hostile texts. fuzz/fuzz-otlp.c tests batches
-of any run of a body's spans.
+"""Spans in OTLP, as Google's protobuf library reads them: fields, limits, hostile texts. fuzz/fuzz-otlp.c checks
+requests however a batch is divided.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

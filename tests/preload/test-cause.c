@@ -394,8 +394,7 @@ TEST(test_files)
     end_interaction(two);
 }
 
-/* A request that was read before tracing began, such as before a session, may have caused the call.
- */
+/* A request that was read before tracing began may have caused the call. */
 TEST(test_unseen)
 {
     struct interaction *one;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A dump of rings, made after a kill of the agent. In the dump, babeltrace2 and the sink find the same fields as the
-# agent has sent (send = all), and as LTTng's own recording has.
+# A dump of rings, made after a kill of the agent. With send = all, the dump must have the spans that the agent
+# has sent. It must have as many events of each class as LTTng's own recording.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

@@ -154,9 +154,8 @@ static struct request *wants_list_open(struct wants *wants, bool is_fetched, siz
     return NULL;
 }
 
-/* Fetches the traces again that were collected for another host or by hand, and whose spans were
- * not settled: from the rings of this host, no other host is asked. Returns false if there are
- * none. */
+/* Fetches again the traces that were collected for another host or by hand, and whose spans were
+ * not settled. Asks no other host. Returns false if there are no such traces. */
 static bool wants_fetch_unsent(struct wants *wants, size_t room)
 {
     struct agent *agent = wants->agent;
