@@ -195,7 +195,7 @@ class Watch(unittest.TestCase):
             service = self.service(name, source, **more)
             self.addCleanup(service.end)
         process = self.stat("--once")
-        account = "events: 0; spans: 100 = 93 accepted + 7 dropped; lost before by LTTng: 4711 events"
+        account = "events: 0; spans: 100 = 93 accepted + 7 dropped; lost by LTTng: 4711 events"
         out = self.ends(process, 0)
         self.assertIn(f"\nlive: {account}\n", out)
         self.assertIn(f"\nagent (slow and failed requests only): {account}\n", out)

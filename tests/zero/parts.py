@@ -290,7 +290,7 @@ class World:
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode != 0 or "account does not add up" in done.stderr:
             raise Failed(f"the sink: status {done.returncode}: {done.stderr[-2000:]}")
-        if "missing: 0 events" not in done.stderr or "lost before by LTTng: 0 events" not in done.stderr:
+        if "missing: 0 events" not in done.stderr or "lost by LTTng: 0 events" not in done.stderr:
             raise Failed(f"events are missing: {done.stderr[-2000:]}")
         shutil.rmtree(self.folder / session)
         spans = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size else []
