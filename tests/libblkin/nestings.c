@@ -81,7 +81,7 @@ static const char *some_text(char *text, char first, unsigned length)
 #define SIZE_MAX_       2304
 #define NESTINGS_CANARY UINT64_C(0x5ca1ab1e0ddba115)
 
-/* Returns the size of a span's room; of two sizes, one is the usual one. */
+/* Returns the size of a span's room; half of the spans have the usual one. */
 static unsigned some_size(void)
 {
     return below(2) ? BLKIN_SPAN_SIZE : 192 + 8 * below((SIZE_MAX_ - 192) / 8 + 1);

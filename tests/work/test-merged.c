@@ -280,7 +280,7 @@ TEST(test_many_services)
     merged_free(merged);
 }
 
-/* Instances that come and go, as in a cluster: few are kept, and no count is missing. */
+/* Instances that come and go, as pods do: few are kept, and no count is missing. */
 TEST(test_many_workers)
 {
     struct merged *merged = merged_new();
