@@ -34,7 +34,7 @@ static const struct host_view transmit = {
 static const struct {
     const char *name;
     bool has_instances;
-    const char *views[HISTORY_VIEWS_MAX];           /* names in hosts/host_view.h */
+    const char *views[HISTORY_VIEWS_MAX];           /* names for host_view_find() */
     const struct host_view *own[HISTORY_VIEWS_MAX]; /* views that only tags use */
 } groups[HOST_GROUPS] = {
     [GROUP_DISK] = {"disk", true, {"busy", "queue", "wait"}, {NULL}},

@@ -235,7 +235,7 @@ class Made:
 
 
 def checked(events):
-    """Checks that writer and reader agree on the places of an event's fields."""
+    """Checks that writer and reader agree on the length of an event's fields."""
     for _, name, payload in events:
         fields = reader.fields_of(name, payload)
         if sum(len(value) + 1 if isinstance(value, bytes) else {"H": 2, "Q": 8}[kind]

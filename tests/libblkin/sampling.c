@@ -221,7 +221,7 @@ static int make_until(const char *wanted)
 
 static bool has_read; /* a thread has read the changed policy */
 
-/* Is cancelled at the first cancellation point in the library, or not at all. */
+/* The thread is cancelled at the first cancellation point in the library, or not at all. */
 static void *look(void *unused)
 {
     int state;
