@@ -54,7 +54,7 @@ WHOLE_SPANS(run_current_span, BEGIN_CHILD, {
     FORGET();
 })
 
-/* The same with steps of the same name, which fill half of the span's log. */
+/* A span with steps, which fill half of its log. */
 WHOLE_SPANS(run_stepped_span, BEGIN_CHILD, {
     FORGET();
     for (unsigned step = 0; step < BENCH_STEPS; step++) {

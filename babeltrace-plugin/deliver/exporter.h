@@ -47,7 +47,7 @@ struct exporter_options {
 };
 
 /* The exporter calls this function in the graph's thread while the graph waits. true ends the wait:
- * spans that are not delivered after flush_timeout_ms are lost. */
+ * spans that are not delivered after flush_timeout_ms are spooled or, without a spool, lost. */
 typedef bool exporter_interrupted_fn(void *context);
 
 /* Reports a message to the operator, from any thread. */
@@ -65,7 +65,7 @@ struct exporter_callbacks {
 
 struct exporter;
 
-/* Returns the protocol of the options; also sets their endpoint to the protocol's default. */
+/* Return the protocol of the options, and their endpoint; without one, the protocol's default. */
 const struct protocol *exporter_protocol(const struct exporter_options *options);
 const char *exporter_endpoint(const struct exporter_options *options);
 

@@ -5,9 +5,9 @@
  * One mutex protects the queue, and is nearly always free: adding a span takes a few
  * instructions, and a sender locks the mutex a few times per batch.
  *
- * With a spool, the spooler thread takes batches, too, and puts them on disk. A batch goes to the
- * spooler while the spool has older spans, or while the queue fills up and the graph does not wait.
- * If not, the batch goes to a sender. So a single sender sends the spans in order.
+ * With a spool, the spooler thread takes batches, too, and puts them on disk: while the collector
+ * is away and, unless the graph waits, while the spool has older spans or the queue fills up.
+ * Senders take batches only while the spool is empty. So a single sender sends the spans in order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -200,11 +200,11 @@ bool queue_is_blocking(struct span_queue *queue);
 /* While draining, senders take the open batch at once, even if it is neither full nor old. */
 void queue_set_draining(struct span_queue *queue, bool is_draining);
 
-/* Senders take the open batch at once, if batch_timeout_ms is less than the time for which no
- * further span comes. */
+/* pause_ms: for this time no further span comes. If it is longer than batch_timeout_ms, senders
+ * take the open batch at once. */
 void queue_note_pause(struct span_queue *queue, int64_t pause_ms);
 
-/* Spans that are not delivered at stop_ms count as undelivered. */
+/* Spans that are not delivered at stop_ms go to the spool; without one, they are undelivered. */
 void queue_stop(struct span_queue *queue, int64_t stop_ms);
 
 /* No further spans will arrive. Senders end when all waiting spans have an outcome. */

@@ -53,9 +53,10 @@ struct transport {
                  struct transport_reply *reply);
 
     /*
-     * NULL if the peer has no partitions. arrange() copies the spans of a run into `arranged`,
-     * which is empty, as runs that can be sent: each has `bytes` bytes at most. Returns false when
-     * out of memory. Then send() only queues a run, and await() waits until all replies are set.
+     * NULL if the peer has no partitions. With partitions, arrange() copies the spans of a run into
+     * `arranged`, which is empty, as runs that can be sent: each has `bytes` bytes at most. Returns
+     * false when out of memory. Each send() only queues a run, and await() waits until all replies
+     * are set.
      */
     bool (*arrange)(struct transport *transport, const struct encoder *encoder, struct body_run run,
                     size_t bytes, struct arranged *arranged);

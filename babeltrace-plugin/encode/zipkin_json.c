@@ -510,7 +510,7 @@ static bool zipkin_is_answer(long status, struct text type, struct text body)
 }
 
 /* The OpenTelemetry collector sends 500 when its queue is full: like 408, the cause may be the
- * batch or the collector. The cause of every other status is the collector. */
+ * batch or the collector. The cause of the other statuses of `again` is the collector. */
 const struct protocol zipkin_protocol = {
     .format = FORMAT_ZIPKIN,
     .name = "zipkin",

@@ -43,7 +43,7 @@ struct join_options {
 struct join_half {
     bool is_client;
     uint64_t key;
-    uint64_t network; /* the network; 0: the key alone is proof; see JOIN_TAG */
+    uint64_t network; /* a hash of host and network namespace; 0: the key is proof: see JOIN_TAG */
     uint64_t request_bytes, response_bytes; /* not used if network is 0 */
     uint64_t trace_id_high;
     uint64_t trace_id;

@@ -24,7 +24,7 @@ extern __attribute__((visibility("hidden"))) const struct blkin_provider blkin_n
  * caller does the periodic work if it is due, and then reads the word again. So a program that
  * records nothing finds the agent's rings, too.
  *
- * With this bit alone, no span is wanted now. With bit 0, too, that is not known yet.
+ * With this bit alone, no span is wanted now. With bit 0 as well, it is not known whether one is.
  */
 #define BLKIN_LOOKS_FOR_RINGS 2
 

@@ -44,15 +44,15 @@ extern __attribute__((visibility("hidden"),
 
 typedef void blkin_thread_fn(void);
 
-/* Prepares a thread at its first record: opens the library, allocates. NULL until the first need of
- * process/. (A constructor could not set the pointer in time, because a constructor of the program
+/* Prepares a thread at its first record: opens the library, allocates. NULL until process/ sets
+ * it. (A constructor could not set the pointer in time, because a constructor of the program
  * may run before it.) */
 extern __attribute__((visibility("hidden"))) blkin_thread_fn *blkin_thread_prepare;
 
 __attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);
 
-/* Returns the calling thread's state, prepared for recording. May change blkin_provider(), so
- * callers call it before. */
+/* Returns the calling thread's state, prepared for recording. The first call of all sets
+ * blkin_provider(), so callers read the provider afterwards. */
 static inline struct blkin_thread *blkin_this_thread(void)
 {
     struct blkin_thread *thread = &blkin_thread;

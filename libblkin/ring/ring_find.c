@@ -290,8 +290,8 @@ static enum ring_found ring_search_quietly(void)
     return RING_NEVER;
 }
 
-/* The search waits for an answer after this number of changes of the user at most. A worker process
- * of root changes its user once, at its start. */
+/* The search waits for an answer after each of the first changes of the user. A worker process of
+ * root changes its user once, at its start. */
 #define RING_USERS_AWAITED 2
 
 static unsigned ring_changes; /* number of changes of the user */

@@ -134,7 +134,7 @@ static void save_in_turn(const char *name, const char *text)
     saver_write_in_turn(in_folder(name), strdup(text), strlen(text));
 }
 
-/* Hangs until it is released, and then fails. */
+/* The write of this file hangs until release(), and then fails. */
 static void hang_at(const char *name)
 {
     char path[256];

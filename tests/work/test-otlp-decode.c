@@ -1,6 +1,6 @@
 /*
- * Our encoder's OTLP reads back unchanged; and so does that of other encoders. Zipkin's form of
- * foreign spans: otlp/test-as-it-came.py.
+ * Our encoder's OTLP reads back unchanged. OTLP of other encoders is read, too, and broken OTLP is
+ * refused. Zipkin's form of foreign spans: otlp/test-as-it-came.py.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
