@@ -108,7 +108,7 @@ static void end(void)
     scanning_end(&scanning);
 }
 
-/* ago: ns before the scan */
+/* ago_ns: the time before the scan */
 static void put(size_t memory, uint32_t cpu, uint64_t trace, uint64_t number, int64_t ago_ns)
 {
     const struct writer writer = scanning_writer(&scanning, memory, cpu);

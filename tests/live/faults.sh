@@ -38,7 +38,7 @@ add_losses_from_status() {
 }
 add_losses_from_log() {
     local lost
-    lost=$(sed -nE 's/^BK1002 blkin live: events: .* missing: ([0-9]+) events,.* \+ ([0-9]+) undelivered \+ ([0-9]+) dropped .* lost before by LTTng: ([0-9]+) events.*/\1 + \2 + \3 + \4/p' \
+    lost=$(sed -nE 's/^BK1002 blkin live: events: .* missing: ([0-9]+) events,.* \+ ([0-9]+) undelivered \+ ([0-9]+) dropped .* lost by LTTng: ([0-9]+) events.*/\1 + \2 + \3 + \4/p' \
         "$WORK/live.log" | tail -n 1)
     [ -n "$lost" ] || fail "blkin live has left no account"
     reported_lost=$((reported_lost + lost))

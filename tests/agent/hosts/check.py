@@ -7,8 +7,8 @@ about each trace that is not whole.
 
 A planted request is complete if each span that its hosts have recorded arrived.
 --wait: waits until all requests are complete or tagged.
---linger: the agents' time to linger. A trace is late if all its missing spans were recorded later than that after its
-first alarm. (On a busy machine the load falls behind.)
+--linger: the agents' time to linger. A trace is late if all its missing spans were recorded more than
+this time after its first alarm. (On a busy machine the load falls behind.)
 --faults: a file with lines "ns since 1970, fault". A line about a trace has the faults of the 30 s before the
 request's end and of the 30 s after it.
 --storm: caps hold back most requests, which is no failure. The result has those that arrived.
