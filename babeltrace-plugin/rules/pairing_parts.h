@@ -341,7 +341,7 @@ static inline void pair_make_or_count(struct pairing *pairing, struct pair_open 
 void pair_lookup_note(struct pairing *pairing, uint16_t lookup);
 void pair_lookup_free(struct table_link *link);
 
-/* Called only if the run has examples. */
+/* ---- pairing.c: called only if the run has examples ---- */
 
 void report_note_span(const struct pair_open *open, const struct span *span);
 void report_note_begin(const struct pair_open *open);
