@@ -16,6 +16,7 @@ struct host {
     enum host_state state;
     uint64_t spans;
     int64_t held_from_ns; /* 0: not known */
+    int64_t way_ns;       /* the longest time that the request may have been on its way there */
     int64_t reach_ms;     /* the host searched the records from this long before the request on;
                              0: all records */
     char error[192];      /* "": none */

@@ -131,6 +131,9 @@ static json_t *found_new(const struct agent *agent, const struct request *reques
         unlisted ? json_integer((json_int_t)unlisted) : NULL, "traces", list);
     if (reach)
         found_set_held(answer, request, reach->held_from_ns);
+    if (request->came_mono_ns)
+        (void)json_object_set_new(answer, "took_us",
+                                  json_integer((clock_ns() - request->came_mono_ns) / 1000));
     return answer;
 }
 
