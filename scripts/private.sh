@@ -201,7 +201,7 @@ sessiond_is_free() {
 # would continue untraced.
 start_sessiond() {
     export LTTNG_UST_REGISTER_TIMEOUT=${LTTNG_UST_REGISTER_TIMEOUT-60000}
-    wait_for 10 - "the end of the session daemon before" sessiond_is_free || return
+    wait_for 10 - "the end of the earlier session daemon" sessiond_is_free || return
     start_part sessiond lttng-sessiond --no-kernel
     wait_for 20 sessiond "the session daemon's answer" sessiond_answers
 }

@@ -1,6 +1,5 @@
 /*
- * Macros of other projects' headers that cppcheck, which does not read these, must know (make
- * lint).
+ * Macros of other projects' headers for cppcheck (make lint), which does not read these headers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * Waits for conditions: checks a condition each ms, and gives up after a minute.
+ * Waits for conditions: checks a condition every ms, and gives up after a minute.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -19,11 +19,10 @@
  * So a recorded trace gives the same spans as the live one.
  *
  * With the original API, a server may record under the span id of its client. Zipkin must know such
- * spans (`shared` in struct span), but no event tells them. A server's span is shared if the
- * client's span,
- * at another endpoint, is open or was given out recently. Late events of a shared span, after its
- * time-out, make a shared span, too. A blkin:span is never shared: a server of libblkin gives its
- * span a new id.
+ * spans (`shared` in struct span), but no event marks them. A server's span is shared if the
+ * client's span, at another endpoint, is open or was given out recently. Late events of a shared
+ * span, after its time-out, make a shared span, too. A blkin:span is never shared: a server of
+ * libblkin gives its span a new id.
  *
  * Not thread-safe: one thread drives an assembler.
  *

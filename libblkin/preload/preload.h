@@ -12,7 +12,7 @@
  *   - pool: objects without locks
  *   - thread: the counts and the end of each thread
  *   - connection: the table of descriptors, and connections
- *   - interaction: a request with its answer, and those of a thread; file_sums: its file calls
+ *   - interaction: a request with its answer, and all requests of a thread; file_sums: file calls
  *   - cause: the request that has caused a call
  *   - served: messages on an accepted connection
  *   - message: messages on a client's connection, and the functions that wrappers of sockets call
@@ -82,8 +82,8 @@ static inline bool preload_is_quiet(void)
 
 /*
  * A signal handler may leave a call by siglongjmp(3), and the call never ends. Returns true if the
- * call that began in the stack frame `frame` was left. The caller is in the frame `now`: it would
- * be lower within that call. Frames: __builtin_frame_address(0) of this thread.
+ * call that began in the stack frame `frame` was left. The caller is in the frame `now`, which
+ * would be lower within that call. Frames: __builtin_frame_address(0) of this thread.
  */
 __attribute__((cold)) bool preload_was_left(const void *frame, const void *now);
 

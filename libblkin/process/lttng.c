@@ -74,8 +74,8 @@ void blkin_lttng_report(void)
 
 /* ---- the decision ---- */
 
-/* Returns true if the folder has a session daemon's socket. Its path is directory and below,
- * joined. */
+/* Returns true if the folder has a session daemon's socket. The folder's path is directory and
+ * below, joined. */
 static bool lttng_has_socket(const char *directory, const char *below)
 {
     char path[PATH_MAX];

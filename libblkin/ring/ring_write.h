@@ -58,9 +58,9 @@ static inline uint64_t ring_left(const struct ring_part *part, uint64_t before)
 }
 
 /*
- * Prefetches the memory of later records. A ring is larger than a CPU's caches, so without this the
- * stores of each record would wait for memory. A usual record has four cache lines. A prefetch
- * beyond the ring does no harm.
+ * Prefetches the memory of later records. A ring is larger than a CPU's caches, so without a
+ * prefetch the stores of each record would wait for memory. A usual record has four cache lines. A
+ * prefetch beyond the ring does no harm.
  */
 static inline __attribute__((always_inline)) void ring_prefetch(const struct ring_store *store)
 {

@@ -11,7 +11,7 @@
 
 static struct agent agent;
 static struct late_spans *late_spans;
-static uint64_t come;     /* spans of the trace in the store */
+static uint64_t stored;   /* spans of the trace in the store */
 static int64_t passed_ms; /* on the clock */
 static unsigned asked;    /* requests for late spans */
 static const struct trace_id id = {7, 5};
@@ -28,7 +28,7 @@ void __wrap_sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *
 
     CHECK(!memory);
     wanted->spans = 0;
-    for (; wanted->trace_id_high == id.high && wanted->trace_id == id.low && wanted->after < come;
+    for (; wanted->trace_id_high == id.high && wanted->trace_id == id.low && wanted->after < stored;
          wanted->after++, wanted->spans++) {
         if (call)
             call(context, &origin, &span);
@@ -46,7 +46,7 @@ struct sdk_held __wrap_sdk_memory_held(const struct sdk_memory *memory);
 struct sdk_held __wrap_sdk_memory_held(const struct sdk_memory *memory)
 {
     CHECK(!memory);
-    return (struct sdk_held){.spans = come};
+    return (struct sdk_held){.spans = stored};
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
@@ -97,7 +97,7 @@ static void begin(void)
                            .otlp = (struct otlp_in *)(void *)&come};
     late_spans = late_spans_new(&agent);
     CHECK(agent.collected && late_spans);
-    come = 0;
+    stored = 0;
     asked = 0;
 }
 
@@ -115,9 +115,9 @@ TEST(test_once)
 {
     struct request *made = request();
 
-    come = 3;
+    stored = 3;
     CHECK(taken_for(made) == 3);
-    come = 5;
+    stored = 5;
     passed_ms += 1000;
     (void)late_spans_look(late_spans);
     CHECK(asked == 1 && taken_for(agent.scan_queue.list) == 2);
@@ -129,7 +129,7 @@ TEST(test_once)
     passed_ms += 1000;
     CHECK(late_spans_look(late_spans) == INT64_MAX && asked == 1);
     passed_ms += 45000;
-    come = 6;
+    stored = 6;
     CHECK(taken_for(made) == 1);
     requests_free(made);
 }
@@ -171,7 +171,7 @@ TEST(test_lower_half)
     struct request *lower = request_new("a:1:4", "a"), *made = request();
 
     CHECK(request_add(lower, (struct trace_id){0, id.low}, 0, "why"));
-    come = 3;
+    stored = 3;
     CHECK(taken_for(lower) == 0 && taken_for(made) == 3 && taken_for(made) == 0);
     requests_free(lower);
     requests_free(made);
@@ -183,9 +183,9 @@ TEST(test_failed)
     struct request *made = request();
 
     made->next = request();
-    come = 3;
+    stored = 3;
     CHECK(taken_for(made) == 3);
-    come = 5;
+    stored = 5;
     CHECK(taken_for(made) == 2);
     late_spans_take_back(late_spans, made);
     CHECK(agent.totals.foreign_fetched == 3);
@@ -199,7 +199,7 @@ TEST(test_dropped)
     struct request *made = request();
     struct buffer small = {.limit = 1};
 
-    come = 3;
+    stored = 3;
     late_spans_take(late_spans, made, 0, &small);
     CHECK(agent.totals.foreign_dropped == 3 && agent.totals.foreign_fetched == 0);
     buffer_free(&small);
@@ -216,7 +216,7 @@ TEST(test_full)
         CHECK(request_add(others, (struct trace_id){7, low}, 0, "why"));
     others->asker = asker_hold(&agent.late_asker);
     CHECK(scan_queue_add(&agent.scan_queue, others) == 0);
-    come = 1;
+    stored = 1;
     for (int i = 0; i < 5; i++) {
         passed_ms += 1000;
         (void)late_spans_look(late_spans);

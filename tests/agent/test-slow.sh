@@ -37,7 +37,7 @@ wait_for 20 agent "READY=1" grep -q '^READY=1' "$WORK/systemd.log" || exit 1
 stop_part agent TERM 20 || fail "exit status $? after SIGTERM"
 stop_part systemd
 
-# LTTng is not installed, and not needed
+# no session daemon of LTTng runs: the agent needs none
 start_agent
 start_taker || exit 1
 start_requests
@@ -116,7 +116,7 @@ sys.exit(not (len(told) == 1 and first - 1000 <= told[0] <= last))
 PY
 spans=$(all_spans)
 
-# by hand: an id, then the last seconds of a service, then of all
+# by hand: the last seconds of a service, then two ids, one of which nobody has
 make "service other"
 make "fast 3"
 make "service server"
@@ -244,7 +244,7 @@ make "slow 250"
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 has_spans "$ID" || fail "the end has lost a slow request: $(tail -n 5 "$WORK/agent.log")"
 [ ! -e "$BLKIN_RINGS" ] || fail "the socket is left"
-wait_for 10 - "the end of the process that keeps the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
+wait_for 10 - "the end of the process that stores the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
 
 # the agent is there again, and the program connects
 start_agent

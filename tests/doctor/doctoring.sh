@@ -43,7 +43,7 @@ all_is_well() {
     doctor "$@"
     [ "$status" -eq 0 ] && [ "$(jq .well "$WORK/doctor.json")" = true ] && return
     show_doctor
-    fail "a well set-up is said to be bad (status $status)"
+    fail "a set-up without faults is reported as bad (status $status)"
 }
 
 cases=0

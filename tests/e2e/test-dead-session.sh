@@ -80,7 +80,7 @@ record 200
 wait_for 30 collector "a message when trace time continues" says collector 'trace time continues after' || exit 1
 wait_for 30 collector "the spans of the next session" accepted 300 || exit 1
 
-# A sink that is stopped: once trace time has passed that moment, the sink has read all events of before.
+# A sink that is stopped: once trace time has passed that moment, the sink has read all earlier events.
 kill -STOP "${private_pid[collector]}"
 record 20000
 lttng stop live >/dev/null || fail "lttng stop"
@@ -98,7 +98,7 @@ wait_for 40 collector "a word about the session's end" \
 stands_still
 [ "$(metric streams_open)" = 0 ] || fail "there are streams without a consumer daemon"
 
-# One message for each time; and each sink ends by one signal.
+# Each of the three changes has one message. One signal ends each sink.
 [ "$(grep -c 'trace time' "$WORK/collector.log")" = 3 ] || {
     show_log collector
     fail "it was said more often than it happened"

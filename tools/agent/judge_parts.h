@@ -41,7 +41,7 @@ struct entry {
     size_t host_count, host_room;
     struct judge_trace **traces; /* allocated one by one, as the table links them */
     size_t trace_count, trace_room;
-    size_t waiting; /* hosts in HOST_WAITING */
+    size_t waiting; /* hosts that have not answered before the deadline */
     int64_t timeout_ms;
     int64_t deadline_ms; /* of other hosts' answers; 0: this host has not answered yet */
     int64_t limit_ms;    /* of this host's own answer; 0: not set yet */

@@ -233,7 +233,7 @@ static void all_note_skipped(struct send_all *all, const json_t *place, const st
         bytes, date_text(begin_ns, 3).text);
 }
 
-/* Counts and logs the bytes that were overwritten since that place, before the reading begins. */
+/* Counts and logs the bytes that were overwritten since the place read_on. */
 static void all_note_overwritten(struct send_all *all, const struct held *first)
 {
     const json_t *place = all->agent->read_on;

@@ -106,8 +106,8 @@ static size_t found_unlisted(const struct request *request, const json_t *found,
     return request->last_ms > 0 && sent > listed ? sent - listed : 0;
 }
 
-/* Makes the answer to one request of a scan for so many requests. Returns NULL when out of memory.
- */
+/* Makes the answer to one request. requests: the number of requests that the scan was for. Returns
+ * NULL when out of memory. */
 static json_t *found_new(const struct agent *agent, const struct request *request, size_t requests,
                          const struct found_reach *reach, const json_t *found, const char *problem)
 {

@@ -145,7 +145,7 @@ static bool memory_add(struct sample_memory *memory, int64_t monotonic_ns, const
 
 /* The command contains libblkin, which looks for the provider beside its own file. So this function
  * names the provider beside the command, or the installed one. If neither exists, ld.so searches
- * the provider. */
+ * for the provider. */
 void sampler_prepare(void)
 {
     char path[PATH_MAX + sizeof("/../lib/" SAMPLER_PROVIDER)];
