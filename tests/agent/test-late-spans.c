@@ -94,7 +94,7 @@ static void begin(void)
 {
     agent = (struct agent){.scan_queue = {.max = 2},
                            .collected = collected_new(),
-                           .otlp = (struct otlp_in *)(void *)&come};
+                           .otlp = (struct otlp_in *)(void *)&asked};
     late_spans = late_spans_new(&agent);
     CHECK(agent.collected && late_spans);
     stored = 0;
