@@ -201,8 +201,8 @@ bool queue_is_blocking(struct span_queue *queue);
 /* While draining, senders take the open batch at once, even if it is neither full nor old. */
 void queue_set_draining(struct span_queue *queue, bool is_draining);
 
-/* Senders take the open batch at once, if batch_timeout_ms is less than the time for which no
- * further span comes. */
+/* No further span will come for pause_ms. If this is longer than batch_timeout_ms, senders take the
+ * open batch at once. */
 void queue_note_pause(struct span_queue *queue, int64_t pause_ms);
 
 /* Spans that are not delivered at stop_ms count as undelivered. */

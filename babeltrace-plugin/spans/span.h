@@ -97,7 +97,7 @@ struct span_entry {
 /*
  * Ownership of the memory behind a span:
  *
- * - The log belongs to the source. chain_take() and exporter_add() copy the log.
+ * - The log belongs to the source: chain_take() and exporter_add() keep no pointer to it.
  *
  * - The endpoints belong to a struct endpoint_table. The chain and the exporter have pointers to
  * them, so the owner frees the table after chain_free() and exporter_free(). Spans of a pipeline
@@ -213,7 +213,7 @@ bool span_shift(struct span *span, int64_t by_ns);
  * event, until the exporter or a stage has taken the span. The mark counts such spans. If a mark
  * and all earlier marks count 0, all spans that began before the next mark were given out.
  *
- * All functions accept NULL: no marks.
+ * marks_hold() and marks_release() accept NULL: no marks.
  */
 /* The position after all events before time_ns, and after `events` events at time_ns. */
 struct trace_position {

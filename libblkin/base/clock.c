@@ -20,7 +20,7 @@
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
 #define AHEAD_NS         100000 /* a new line begins this long after the current time */
 #define CLOCK_LINES      16 /* slots; a slot is reused 16 lines later, when no thread reads it */
-#define UNREAD_NS        10000000 /* no thread still uses a line that ended longer ago */
+#define UNREAD_NS        10000000 /* a line that ended longer ago is in use by no thread */
 
 /* The first line is the identity, for ticks that are ns of CLOCK_MONOTONIC. */
 static struct blkin_clock_line clock_lines[CLOCK_LINES] = {

@@ -31,7 +31,7 @@ struct blkin_policy_source {
     bool has_lines;       /* the file has several lines; false: only its first line counts */
     bool always_reports;  /* reports errors even without BLKIN_DEBUG */
     /* Puts the policy in force. Called with the lock held. Returns NULL, or the part of the text
-     * that is wrong, in the callee's memory. */
+     * that is wrong, which is valid as long as the lock is held. */
     const char *(*take)(const char *text);
     char *offered; /* BLKIN_POLICY_TEXT_MAX bytes for the last text of blkin_policy_offer() */
     pthread_mutex_t lock;

@@ -12,7 +12,7 @@
  *   - pool: objects without locks
  *   - thread: the counts and the end of each thread
  *   - connection: the table of descriptors, and connections
- *   - interaction: a request with its answer, and those of a thread; file_sums: its file calls
+ *   - interaction: a request with its answer, and all requests of a thread; file_sums: file calls
  *   - cause: the request that has caused a call
  *   - served: messages on an accepted connection
  *   - message: messages on a client's connection, and the functions that wrappers of sockets call

@@ -10,7 +10,7 @@ set -u
 . "$SRC/tests/host/hosting.sh"
 recording_begin
 
-# busy MS: sets the busy time of the host's only disk. In place, because the file is held open.
+# busy MS: sets the busy time of the host's only disk. The sampler keeps the file open, so busy() writes into it.
 busy() {
     printf ' 254       0 vda 100 0 800 10 100 0 800 10 0 %012d 0 0 0 0 0 0 0\n' "$1" 1<>"$WORK/root/proc/diskstats"
 }

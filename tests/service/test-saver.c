@@ -22,7 +22,7 @@
 
 #define SAVER_ROUNDS 20000
 #define LONGEST_US   60    /* of the second job */
-#define LOST_MS      30000 /* after that no wake-up comes */
+#define LOST_MS      30000 /* a wake-up that takes longer is lost */
 
 static struct loop *loop;
 static char folder[] = "/tmp/saver.XXXXXX";
@@ -134,7 +134,7 @@ static void save_in_turn(const char *name, const char *text)
     saver_write_in_turn(in_folder(name), strdup(text), strlen(text));
 }
 
-/* Hangs until it is released, and then fails. */
+/* Begins a write that hangs until release(), and then fails. */
 static void hang_at(const char *name)
 {
     char path[256];

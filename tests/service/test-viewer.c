@@ -38,7 +38,7 @@ static void put(int fd, const void *bytes, size_t count)
     (void)!send(fd, bytes, count, MSG_NOSIGNAL);
 }
 
-/* A process that was stopped gets EINTR from recv(2) with a time limit. */
+/* In a process that was stopped, recv(2) fails with EINTR if the socket has a time limit. */
 static bool get(int fd, void *bytes, size_t count)
 {
     size_t got = 0;
@@ -225,7 +225,7 @@ static void check_times(const char *url)
     request[19] = 84;
     ask(fd, 5, request, 20);
     CHECK(get(fd, packet, sizeof(packet)));
-    /* a beacon after a new stream: it announces the stream, to babeltrace2 2.0 as a packet */
+    /* a beacon after a new stream announces the stream; babeltrace2 2.0 gets it as a packet */
     new_streams = 1;
     beacon_ns = (uint64_t)clock_ns();
     index = index_of(fd, 1);
@@ -357,7 +357,7 @@ static void check_texts(void)
     CHECK(metadata_is_whole(&metadata) && metadata_has(&metadata, 7));
 }
 
-/* After any bytes from the relay daemon, the connection ends, at the latest with the daemon's. */
+/* The relay daemon answers with noise. The connection ends, at the latest when the daemon does. */
 static void check_noise(const char *url)
 {
     unsigned char data[255] = "", taken[4096];
@@ -376,7 +376,7 @@ static void check_noise(const char *url)
         (void)shutdown(fd, SHUT_WR);
         while ((got = recv(fd, taken, sizeof(taken), 0)) > 0 || (got < 0 && errno == EINTR))
             noise += got > 0 ? (size_t)got : 0;
-        CHECK(got == 0 || errno == ECONNRESET); /* no time limit */
+        CHECK(got == 0 || errno == ECONNRESET); /* not because time was over */
         close(fd);
     }
     CHECK(noise > 0);

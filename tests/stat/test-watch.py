@@ -255,8 +255,8 @@ class Watch(unittest.TestCase):
             shown = [line for line in lines if line.startswith("osd: ")]
             self.assertEqual(int(more[1:].split()[0]) + len(shown), 100)
 
-    def test_stopped_and_killed(self):
-        """The service does not wait for its clients."""
+    def test_stopped(self):
+        """A `blkin stat` that was stopped continues with the spans of that time; another one is not disturbed."""
         source = Source("1-1")
         service = self.service("live", source)
         self.addCleanup(service.end)

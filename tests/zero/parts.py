@@ -119,9 +119,9 @@ class World:
     def path(self):
         """Returns the PATH, with Postgres' own programs before Debian's wrappers."""
         roots = ([str(self.servers_folder)] if self.servers_folder else []) + [""]
-        places = [place for root in roots for place in (
+        folders = [folder for root in roots for folder in (
             *glob.glob(f"{root}/usr/lib/postgresql/*/bin"), f"{root}/usr/sbin", f"{root}/usr/bin")]
-        return ":".join((*places, os.environ["PATH"]))
+        return ":".join((*folders, os.environ["PATH"]))
 
     def __enter__(self):
         return self
@@ -463,7 +463,7 @@ def nbdkit_nbd(world, name, behind, traced=True):
 
 
 def fio(world, server, requests, depth, *options):
-    """Reads and writes of 4 KiB at random, which the options may change. server: a port, or an address for fio.
+    """Makes random reads and writes of 4 KiB, or those that the options say. server: a port, or an address for fio.
     Returns fio's account of its job."""
     uri = server if isinstance(server, str) else f"nbd://127.0.0.1:{server}"
     said = world.run("fio", "--name=fio", "--ioengine=nbd", f"--uri={uri}", "--rw=randrw", "--bs=4k", "--size=256M",
