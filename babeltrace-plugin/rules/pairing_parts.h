@@ -30,7 +30,7 @@
 struct pair_key {
     uint64_t hash;
     uint64_t hash_of_form; /* without the owner */
-    uint16_t form;         /* of the rule by whose own fields the key was made */
+    uint16_t form;         /* of the rule whose own fields made the key */
     size_t count;          /* an even number */
     uint64_t words[PAIR_KEY_WORDS];
 };
