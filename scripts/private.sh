@@ -103,7 +103,8 @@ wait_for() {
 # ---- parts ----------------------------------------------------------------------------------------
 
 # start_part NAME COMMAND...: ends an earlier part of this name, and starts the command in the background, with all
-# descriptors redirected. It dies with this shell. SIGINT works: bash would ignore it, and babeltrace2 handles no other.
+# descriptors redirected. It dies with this shell. SIGINT works: bash would ignore it, and babeltrace2 itself handles no
+# other signal.
 start_part() {
     local name=$1
     shift
