@@ -16,6 +16,7 @@ struct host {
     enum host_state state;
     uint64_t spans;
     int64_t held_from_ns; /* the host has all records from this time on; 0: not known */
+    int64_t way_ns;       /* the longest time that the request may have been on its way there */
     int64_t reach_ms;     /* the host searched only the records of this time before the request;
                              0: all records */
     char error[192];      /* "": none */
