@@ -36,7 +36,7 @@ void endpoint_table_free(struct endpoint_table *table);
  * IPv4-mapped address becomes IPv4. Any other ip, such as "NaN", is no address. A negative port is
  * a port that a signed 16-bit field wrapped. Returns NULL when out of memory.
  *
- * Services beyond ENDPOINTS_MAX share one endpoint, the overflow, with the service
+ * Endpoints beyond ENDPOINTS_MAX are one endpoint, the overflow, with the service
  * ENDPOINT_OVERFLOW. A service's name is cut to ENDPOINT_TEXT_MAX bytes: more than an encoder
  * writes, so the encoder sees that the name is too long.
  */

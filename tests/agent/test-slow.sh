@@ -8,10 +8,6 @@ set -u
 . "$SRC/tests/agent/recording.sh"
 ANSWER_MS=$((2000 + 2000 * PATIENCE)) recording_begin # a late parent ends within this time
 
-says() {
-    grep -qF -- "$1" "$WORK/agent.log"
-}
-
 total() {
     status totals "$1"
 }
@@ -99,7 +95,7 @@ sys.exit(not (len(told) == 1 and first - 1000 <= told[0] <= last))
 PY
 spans=$(all_spans)
 
-# by hand: an id, then the last seconds of a service, then of all
+# by hand: the last minute of a service, then two ids, one of which nobody has
 make "service other"
 make "fast 3"
 make "service server"
