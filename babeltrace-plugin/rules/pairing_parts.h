@@ -30,7 +30,7 @@
 struct pair_key {
     uint64_t hash;
     uint64_t hash_of_form; /* without the owner */
-    uint16_t form;         /* of the rule by whose own fields the key was made */
+    uint16_t form;         /* of the rule whose own fields made the key */
     size_t count;          /* an even number */
     uint64_t words[PAIR_KEY_WORDS];
 };
@@ -318,6 +318,11 @@ void pair_store_values(struct pairing *pairing, struct pair_open *open);
 /* Handles a point of any kind except POINT_BEGIN and POINT_END. */
 void pair_take_other(struct pairing *pairing, const struct rule_point *point);
 
+/* Note the rule's first span, begin or end. Called only if the run has examples. */
+void report_note_span(const struct pair_open *open, const struct span *span);
+void report_note_begin(const struct pair_open *open);
+void report_note_end(const struct rule_run *run, const struct event *event);
+
 /* ---- make.c ---- */
 
 /* Returns the ids of an open span, made at the first call. */
@@ -340,11 +345,5 @@ static inline void pair_make_or_count(struct pairing *pairing, struct pair_open 
 
 void pair_lookup_note(struct pairing *pairing, uint16_t lookup);
 void pair_lookup_free(struct table_link *link);
-
-/* Called only if the run has examples. */
-
-void report_note_span(const struct pair_open *open, const struct span *span);
-void report_note_begin(const struct pair_open *open);
-void report_note_end(const struct rule_run *run, const struct event *event);
 
 #endif

@@ -95,7 +95,7 @@ sys.exit(not (len(told) == 1 and first - 1000 <= told[0] <= last))
 PY
 spans=$(all_spans)
 
-# by hand: the last minute of a service, then two ids, one of which nobody has
+# by hand: the last seconds of a service, then two ids, one of which nobody has
 make "service other"
 make "fast 3"
 make "service server"

@@ -6,7 +6,7 @@
  *     sampling until STATE      makes root spans until one has this state: "recorded", for example
  *     sampling back             checks a rate while CLOCK_MONOTONIC steps back
  *     sampling cancelled FILE   a thread is cancelled while it reads the policy's FILE
- *     sampling shares           records one trace per policy
+ *     sampling shares           records one trace per policy, and one with the debug flag
  *     sampling severities       records a span with an annotation of each severity
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -181,12 +181,12 @@ private() {
         stat -c '%n %U %a' $folder
         [ "$(stat -c '%U %a' $folder)" = "blkin 700" ] || return
     done
-    # files that all programs read: sampling, and the rules of slow requests
+    # all programs read the rules of slow requests
     [ "$(stat -c '%U %a' /run/blkin)" = 'root 755' ] && [ "$(cat /run/blkin/slow)" = 'error, *>1s' ] || return
-    # LTTng chooses the modes in its chunks, and no other user reaches them
+    # no other user reads the other files
     find /run/blkin /var/lib/blkin \
         ! -path '/run/blkin/rings/*' ! -path /run/blkin/slow \
-        ! -path '/var/lib/blkin/spool/*' \( -type f -o -type s \) -perm /077 | grep . && return 1
+        \( -type f -o -type s \) -perm /077 | grep . && return 1
     return 0
 }
 

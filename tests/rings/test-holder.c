@@ -296,8 +296,8 @@ static bool all_have_got(void)
     return all;
 }
 
-/* Kills services while programs ask: more of them on a busy machine, until each user has got a
- * memory. Returns the number of memories that programs got. */
+/* Kills services while programs ask: KILLS services, and more until each user has got a memory.
+ * Returns the number of memories that programs got. */
 static uint64_t kill_services(uint64_t seed)
 {
     pid_t programs[USERS * 2];

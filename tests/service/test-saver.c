@@ -165,7 +165,7 @@ TEST(test_in_turn)
     save_in_turn("account", "2");
     save("list", "1");
     hang_at("hung-2");
-    save_in_turn("account", "3"); /* has the list's text */
+    save_in_turn("account", "3"); /* depends on the list's first text */
     save("list", "2");
     save_in_turn("account", "4");
     release("hung-1");

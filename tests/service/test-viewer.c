@@ -357,8 +357,7 @@ static void check_texts(void)
     CHECK(metadata_is_whole(&metadata) && metadata_has(&metadata, 7));
 }
 
-/* The relay daemon answers with noise: the connection ends, at the latest when the daemon ends it.
- */
+/* The relay daemon answers with noise. The connection ends, at the latest when the daemon does. */
 static void check_noise(const char *url)
 {
     unsigned char data[255] = "", taken[4096];

@@ -346,7 +346,7 @@ class Lines(Redis):
 
 
 class Smtp(Lines):
-    """Four commands for each mail."""
+    """Four requests for each mail: three commands, and the text."""
 
     def __init__(self, port):
         super().__init__(port)
@@ -420,7 +420,7 @@ class ProxiedOnce(Proxied):
 
 
 class Tls(Web):
-    """Gets one file after the other over TLS. The server has answered twice before: hello, and with tickets."""
+    """Gets one file after the other over TLS. Before, the server answers twice: with its hello, and with tickets."""
 
     def __init__(self, port):
         super().__init__(port)

@@ -88,8 +88,8 @@ struct collected_window {
 void collected_note_window(struct collected *collected, struct collected_window window);
 const struct collected_window *collected_windows(const struct collected *collected, size_t *count);
 
-/* Returns true if the records of the trace up to this time were collected, or may have been: the
- * trace's entry may be removed. Adds a second to the time, for late writers. */
+/* Returns true if the records of the trace up to this time were collected, or may have been:
+ * removed traces are not known. Adds a second to the time, for late writers. */
 bool collected_has(const struct collected *collected, struct trace_id id, uint64_t mono_ns);
 
 /* Adds found spans: {"id": ..., "begin": ..., "spans": ..., "have": [...], "want": [...]}, see

@@ -209,7 +209,7 @@ void wants_repeat(struct wants *wants)
     wants->asks_again = request || has_unsent;
 }
 
-#define TRACES_MAX 4096 /* of a request, as of fetch-traces: request_read() compares each pair */
+#define TRACES_MAX 4096 /* of a request: request_read() compares each pair of them */
 
 /* Returns the largest number of traces of a request from another host. */
 static size_t wants_traces_max(const struct wants *wants)

@@ -219,8 +219,8 @@ struct process_listing {
     size_t at; /* the position in `before`; both lists are sorted by pid */
 };
 
-/* Adds the pid to the new listing. Reads the name of the process if it has few looks, or in turn.
- */
+/* Adds the pid to the new listing. Reads the name of the process if it is new, or if it is its
+ * turn. */
 static bool list_process(void *context, int folder, const char *name, unsigned char type)
 {
     struct process_listing *const listing = context;
