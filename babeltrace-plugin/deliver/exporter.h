@@ -47,7 +47,7 @@ struct exporter_options {
 };
 
 /* The exporter calls this function in the graph's thread while the graph waits. true ends the wait:
- * spans that are not delivered after flush_timeout_ms are lost. */
+ * spans that are not delivered after flush_timeout_ms are spooled or, without a spool, lost. */
 typedef bool exporter_interrupted_fn(void *context);
 
 /* Reports a message to the operator, from any thread. */

@@ -205,7 +205,7 @@ void queue_set_draining(struct span_queue *queue, bool is_draining);
  * open batch at once. */
 void queue_note_pause(struct span_queue *queue, int64_t pause_ms);
 
-/* Spans that are not delivered at stop_ms count as undelivered. */
+/* Spans that are not delivered at stop_ms go to the spool; without one, they are undelivered. */
 void queue_stop(struct span_queue *queue, int64_t stop_ms);
 
 /* No further spans will arrive. Senders end when all waiting spans have an outcome. */

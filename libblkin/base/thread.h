@@ -44,8 +44,8 @@ extern __attribute__((visibility("hidden"),
 
 typedef void blkin_thread_fn(void);
 
-/* Prepares a thread at its first record: opens the library, allocates. NULL until the first need of
- * process/. (A constructor could not set the pointer in time, because a constructor of the program
+/* Prepares a thread at its first record: opens the library, allocates. NULL until process/ sets
+ * it. (A constructor could not set the pointer in time, because a constructor of the program
  * may run before it.) */
 extern __attribute__((visibility("hidden"))) blkin_thread_fn *blkin_thread_prepare;
 

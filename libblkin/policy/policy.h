@@ -1,7 +1,6 @@
 /*
  * The common part of the policies: texts from the program, the environment and a file that may
- * change; numbers in texts; rates. Used by sampling, slow spans and libblkin-preload.so; the agent
- * uses the rates.
+ * change; numbers in texts; rates. Used by sampling, slow spans, libblkin-preload.so and the agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -202,6 +202,11 @@ void interaction_finish(struct interaction *interaction);
 /* Ends and detaches an interaction that gets no answer. The caller has a reference. */
 void interaction_give_up(struct interaction *interaction);
 
+/* Calls a function for the worker of each thread. */
+void interaction_for_each_worker(void (*look)(void *worker));
+/* Called after interaction_end_thread(). Releases the thread's worker. */
+void interaction_drop_worker(void);
+
 /* ---- held: interaction_held.c ---- */
 
 /* Adds `count` bytes of the answer. From the first part on, the interaction is held. */
@@ -230,15 +235,10 @@ void interaction_begin_round(void);
 /* Called when the thread has waited for INTERACTION_HOLD_NS without an event. */
 void interaction_after_idle(void);
 
-/* Calls a function for the worker of each thread. */
-void interaction_for_each_worker(void (*look)(void *worker));
-
 /* Records all answered interactions that are held. */
 void interaction_flush_all(void);
 /* Called at the end of the calling thread. Records its answered interactions that are held. */
 void interaction_end_thread(void);
-/* Called after interaction_end_thread(). Releases the thread's worker. */
-void interaction_drop_worker(void);
 
 /* Called when tracing is off. Ends the thread's work, and gives up its held interactions. */
 void interaction_drop_held(void);

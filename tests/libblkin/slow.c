@@ -78,7 +78,7 @@ static int one_span(char **words)
 
 /* ---- steps ---- */
 
-#define SLOW_STEP_MS 3000 /* a fast step takes 2 s if the machine stands still */
+#define SLOW_STEP_MS 3000 /* a fast step may take 2 s on a machine that stands still */
 
 static void step(struct blkin_span *span, const char *name, long ms)
 {

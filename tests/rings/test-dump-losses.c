@@ -1,5 +1,5 @@
 /*
- * Dumps of rings that have lost records: babeltrace2 reads all records, and reports the losses.
+ * Dumps of rings with lost, wrong or disordered records: babeltrace2 reads them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

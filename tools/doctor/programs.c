@@ -1,4 +1,4 @@
-/* Checks whether programs with libblkin are registered with LTTng, and their sampling.
+/* Checks whether programs with libblkin are registered with LTTng. Reads their files of settings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -92,7 +92,7 @@ struct sampler {
     pthread_cond_t changed;
     bool is_ending, is_recording;
     struct sampling *next;                /* the next configuration; NULL: none */
-    struct sampler_totals before, counts; /* sums of earlier configurations, and of all */
+    struct sampler_totals before, counts; /* of earlier ones, with all keeps and losses; of all */
     int64_t from_ms;                      /* the start of the seconds to keep; 0: no rule asks */
     char why[SAMPLER_WHY_BYTES];
     struct observer observer;
