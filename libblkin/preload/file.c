@@ -29,8 +29,8 @@ enum { /* values of preload_slot.file without a struct file_state */
        NAMED,   /* not examined, but slot->file_memory has the path of open(2) */
 };
 
-/* Returns slot->file_memory, or NULL. Other threads find the state by the slot, so the pool does
- * not publish the state. */
+/* Returns slot->file_memory, which may be new, or NULL. Other threads find the state by the slot,
+ * so the pool does not publish the state. */
 static struct file_state *file_memory_of(struct preload_slot *slot)
 {
     void *there = __atomic_load_n(&slot->file_memory, __ATOMIC_ACQUIRE);

@@ -25,7 +25,7 @@ for host in 1 2 3; do
     wait_agent $host || exit 1
 done
 
-# run_load KEY=VALUE...: runs a load of its own, from begin to end, with a new collector.
+# run_load KEY=VALUE...: runs a load from begin to end. Spans that were collected before are forgotten.
 run_load() {
     prepare_load "$@"
     finish_load

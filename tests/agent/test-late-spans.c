@@ -1,6 +1,6 @@
 /*
- * Spans of SDKs that arrive after their trace was collected. Each span is collected once, also
- * after failed fetches.
+ * Spans that are recorded, or arrive from SDKs, after their trace was collected. Each span of an
+ * SDK is collected once, also after failed fetches.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,7 +38,7 @@ void __wrap_sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *
 const struct sdk_memory *__wrap_otlp_in_memory(const struct otlp_in *in);
 const struct sdk_memory *__wrap_otlp_in_memory(const struct otlp_in *in)
 {
-    CHECK(!in);
+    CHECK(in == agent.otlp);
     return NULL;
 }
 
@@ -92,7 +92,9 @@ static uint64_t taken_for(const struct request *requests)
 
 static void begin(void)
 {
-    agent = (struct agent){.scan_queue = {.max = 2}, .collected = collected_new()};
+    agent = (struct agent){.scan_queue = {.max = 2},
+                           .collected = collected_new(),
+                           .otlp = (struct otlp_in *)(void *)&asked};
     late_spans = late_spans_new(&agent);
     CHECK(agent.collected && late_spans);
     stored = 0;
@@ -123,10 +125,43 @@ TEST(test_once)
     passed_ms += 14000;
     (void)late_spans_look(late_spans);
     passed_ms += 1000;
-    CHECK(late_spans_look(late_spans) == INT64_MAX);
+    (void)late_spans_look(late_spans);
+    passed_ms += 1000;
+    CHECK(late_spans_look(late_spans) == INT64_MAX && asked == 1);
     passed_ms += 45000;
     stored = 6;
     CHECK(taken_for(made) == 1);
+    requests_free(made);
+}
+
+static void look_after(int64_t ms)
+{
+    passed_ms += ms;
+    (void)late_spans_look(late_spans);
+    requests_free(scan_queue_take(&agent.scan_queue, INT64_MAX, false));
+}
+
+/* The rings are read again 3 s and 15 s after the fetch: by this process, or by the next one. */
+TEST(test_rings)
+{
+    const struct collected_fetch fetch = {0, (1000 + passed_ms / 1000) * INT64_C(1000000000), 1, 2};
+    struct request *made = request();
+
+    agent.otlp = NULL;
+    CHECK(taken_for(made) == 0);
+    collected_note(agent.collected, id, &fetch);
+    look_after(2000);
+    CHECK(asked == 0);
+    look_after(1000);
+    look_after(11000);
+    CHECK(asked == 1);
+    late_spans_free(late_spans);
+    late_spans = late_spans_new(&agent);
+    look_after(3000);
+    CHECK(asked == 2);
+    look_after(12000);
+    look_after(12000);
+    CHECK(asked == 3);
     requests_free(made);
 }
 
@@ -179,6 +214,7 @@ TEST(test_full)
     CHECK(taken_for(made) == 0);
     for (uint64_t low = 100; low < 102; low++)
         CHECK(request_add(others, (struct trace_id){7, low}, 0, "why"));
+    others->asker = asker_hold(&agent.late_asker);
     CHECK(scan_queue_add(&agent.scan_queue, others) == 0);
     stored = 1;
     for (int i = 0; i < 5; i++) {

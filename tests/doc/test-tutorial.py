@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 120
-"""The tutorial: each command runs, and has the output that the page shows; numbers and ids may differ. If BUILD is no
-folder, the test uses the installed BlkKin.
+"""The tutorial: each command runs, and has the output that the page shows; numbers and ids may differ. Without
+BUILD/bin/blkin, the test uses the installed BlkKin.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Filters of samples as an operator uses them. A crossed threshold makes the agent send requests that no rule found
-# slow, with the reason. If the agent refuses that, the sampling continues, and only samples that pass are used.
+# slow, with the reason. If the agent refuses to send, the sampling continues, and only samples that pass are used.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u

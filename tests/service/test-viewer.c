@@ -1,8 +1,8 @@
 /*
- * The filter before the relay daemon's viewer port delays each packet. It announces new streams
- * before it passes a later time; for babeltrace2 2.0 a beacon becomes a packet. The filter gives
- * metadata only when the metadata is whole, and before the events that it describes. The filter
- * survives any bytes from a relay daemon.
+ * The filter before the relay daemon's viewer port delays each packet. It announces a new stream
+ * before it passes on a later time: with a beacon, or with a packet for babeltrace2 2.0. The filter
+ * gives metadata only when the metadata is whole, and before the events that it describes. The
+ * filter survives any bytes from a relay daemon.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

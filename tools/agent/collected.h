@@ -34,9 +34,10 @@ struct collected_trace {
     char *line; /* the line of the file; NULL: the trace has changed */
     /* late_spans.c: */
     struct sdk_wanted sdk;        /* the spans of SDKs that were given */
-    int64_t sdk_until_ms;         /* the end of the watch for late spans; 0: not watched */
+    int64_t watched_ms;           /* the begin of the watch for late spans; 0: not watched */
+    unsigned reads;               /* of the rings, for late spans */
     uint64_t sdk_take, sdk_after; /* the last late_spans_take(), and sdk.after before it */
-    char request[192], host[256]; /* the last request, and its host */
+    char request[192], host[256]; /* the request that began the watch, and its host */
     struct table_link in_table;
 };
 

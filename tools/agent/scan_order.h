@@ -34,6 +34,7 @@ struct scan_wanted {
      * all records from then on; INT64_MIN: no record was found. Rings of other users count only if
      * max_bytes was reached. */
     int64_t held_from_ns;
+    bool is_found; /* the scan sets this: it copied a record */
 };
 
 struct scan_order {

@@ -225,7 +225,7 @@ static void wants_add_others(const struct wants *wants, json_t *list,
                              const struct request *requests)
 {
     for (const struct request *r = requests; r; r = r->next) {
-        if (strcmp(r->host, wants->agent->host) != 0 && r->last_ms == 0)
+        if (strcmp(r->host, wants->agent->host) != 0 && r->last_ms == 0 && !r->is_late)
             (void)json_array_append_new(list, request_json(r));
     }
 }

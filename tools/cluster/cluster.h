@@ -27,7 +27,7 @@
  *   {"id": ..., "at": ..., "last_ms": 10000, "service": "osd"}
  *       a want: all traces of the last seconds. service (optional): only traces of the service
  *   {"id": the want's id, "held_from": NS since 1970, "held_us": the same time, in us before
- *    the want, "error": "..." (optional),
+ *    the want, "took_us": HOST's time for the answer (optional), "error": "..." (optional),
  *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
  *       a found: the answer to a want. held_from: the rings have all spans from then on.
  *       begin (of a trace, optional): when its first span began, NS since 1970.
@@ -37,7 +37,7 @@
  * the want of a trace that began earlier. have: the spans that were found; want: their parents that
  * were not found. The list has no traces without a found span. "more" (optional): the number of
  * found traces not in the list. cut (of a trace, optional): true if ids are missing in have or
- * want. late (optional): true in a further answer, with late spans of SDKs
+ * want. late (optional): true in a further answer, with late spans
  *
  * The sender adds "number", by which receivers find duplicates, and "held_ms": how long the sender
  * had the message. The broker adds how long it had the message. So a receiver knows the age of a

@@ -7,6 +7,7 @@
  *     late MS       the same, but "request" stays open; "late ID" when the others have ended
  *     begin         begins a request; "begin ID"
  *     end MS        after MS ms ends the open spans of a request; "end ID"
+ *     after         a fast span of that request, which has ended; "after ID"
  *     keep          a fast request that the program asks to keep; "keep ID"
  *     orphan MS     a slow request whose parent was not recorded; "orphan ID"
  *     rate N        from now on N fast requests a second, until the next line; 0: none
@@ -137,6 +138,12 @@ static void obey(char *line)
         end_disk_and_work(&held, a); /* a second end of a span does nothing */
         blkin_span_end(&held.root);
         print_id("end", &of_held);
+    } else if (strcmp(line, "after\n") == 0) {
+        struct blkin_span span;
+
+        blkin_span_begin_remote(&span, "after", BLKIN_CONSUMER, &of_held);
+        end_fast(&span, blkin_now(), 1000);
+        print_id("after", &of_held);
     } else if (sscanf(line, "orphan %ld", &a) == 1) {
         context = orphan(a);
         print_id("orphan", &context);
