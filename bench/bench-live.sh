@@ -156,7 +156,7 @@ cpu_of_blkin() {
 cpu_of_rings() {
     export BLKIN_RINGS=$WORK/rings BENCH_AWAIT_RINGS=1
     status_of=agent
-    rm -rf "$WORK/rings.state" # the counters of the run before
+    rm -rf "$WORK/rings.state" # the counters of the previous run
     BABELTRACE_PLUGIN_PATH=$BUILD/plugins start_part viewer "$BUILD/bin/blkin" agent --runtime-dir="$WORK/run" \
         --state-dir="$WORK/rings.state" --send=all --host=no --ring-socket="$BLKIN_RINGS" --ring-bytes=64M --endpoint="http://$server"
     wait_for 20 viewer "the service" rings_run

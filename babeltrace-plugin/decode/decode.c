@@ -93,7 +93,7 @@ static const struct event_layout layouts[] = {
            INTEGER_FIELD("period_ms", period_ms), TEXT_FIELD("group", group),
            TEXT_FIELD("instance", instance), TEXT_FIELD("names", names),
            TEXT_FIELD("values", values)),
-    /* the original's oldest library had one kind */
+    /* the original's oldest library had one event for all tags */
     LAYOUT("zipkin:keyval", EVENT_KEYVAL_TEXT, LAYOUT_PLAIN, COMMON_FIELDS, TEXT_FIELD("key", key),
            TEXT_FIELD("val", value)),
 };

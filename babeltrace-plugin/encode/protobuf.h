@@ -58,7 +58,7 @@ static inline char *pb_put_id(char *at, uint64_t id)
     return at + sizeof(id);
 }
 
-/* Makes room for a length of two bytes or more. */
+/* pb_end() for a length of two bytes or more: moves the message up. */
 char *pb_end_long(char *length, char *at);
 
 /* Ends a message or another field with a length. `length` is the reserved byte, `at` the end.

@@ -54,8 +54,8 @@ void blkin_policy_init(struct blkin_policy_source *source);
  * handler that interrupts blkin_policy_set(). */
 void blkin_policy_refresh(struct blkin_policy_source *source);
 
-/* Applies the host's text (shorter than BLKIN_POLICY_TEXT_MAX), unless the program has its own.
- * Ignores an unchanged text. Does nothing if the lock is held. Async-signal-safe. */
+/* Applies the agent's text (shorter than BLKIN_POLICY_TEXT_MAX), unless is_own. Ignores a text that
+ * has not changed. Does nothing if the lock is held. Async-signal-safe. */
 void blkin_policy_offer(struct blkin_policy_source *source, const char *text);
 
 /* Called in a child of fork(2), while it has one thread: another thread of the parent may have held

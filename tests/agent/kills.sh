@@ -109,7 +109,7 @@ kill_part() {
         stop_part program KILL
         exec {PROGRAM}>&-
         ;;
-    fdserver) # the agent has the rings then: rings that no process has are gone
+    fdserver) # only while the agent has the rings, too: else they would be gone
         wait_for 20 agent "that the agent has the rings" is rings outlive_a_kill True || exit 1
         pid=$(fdserver) || return
         kill -KILL "$pid" 2>/dev/null
@@ -165,7 +165,7 @@ done
 # one more alarm: when the agent has read this alarm, it has read all earlier ones
 alarms=$(status totals alarms)
 make keep
-wait_for 30 - "a note of the last one" grep -qs "$ID" "$WORK/planted" || exit 1
+wait_for 30 - "a note of the last request to keep" grep -qs "$ID" "$WORK/planted" || exit 1
 wait_for 30 agent "the last alarm" has_alarms $((alarms + 1)) || exit 1
 wait_for 30 agent "the last fetch" is pending_traces 0 || exit 1
 wait_for 30 agent "all deliveries" is_delivered || exit 1

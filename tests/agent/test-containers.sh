@@ -48,7 +48,7 @@ make "slow 250"
 wait_for 20 agent "the three spans" has_spans "$ID" || { status; exit 1; }
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 
-# the next agent in a container may have the same pid, but must not get the answers for the agent before
+# the next agent in a container may have the same pid, but must not get the answers for the previous agent
 export BLKIN_STATE_DIR=$WORK/pids/state BLKIN_RUNTIME_DIR=$WORK/pids/run
 mkdir "$WORK/pids"
 names=()

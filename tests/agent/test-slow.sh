@@ -8,10 +8,6 @@ set -u
 . "$SRC/tests/agent/recording.sh"
 ANSWER_MS=$((2000 + 2000 * PATIENCE)) recording_begin # a late parent ends within this time
 
-says() {
-    grep -qF -- "$1" "$WORK/agent.log"
-}
-
 total() {
     status totals "$1"
 }

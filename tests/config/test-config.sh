@@ -198,7 +198,6 @@ given <<<$'[host]\ndisk = 100ms vd*,7z ; why\ncpu = 5m each\nprocess = 7z,pid:12
 shows "disk = 100ms vd*,7z ; $file:2" --section=agent
 shows "cpu = 5m each ; $file:3" --section=agent
 shows "process = 7z,pid:12 ; $file:4" --section=agent
-shows "memory = off ; $file:5" --section=agent
 shows "memory = off ; $file:5" --section=host
 
 # ---- a pipe in place of a file

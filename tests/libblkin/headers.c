@@ -65,13 +65,11 @@ static void functions(void)
     blkin_step_end(&span);
     blkin_step_end(&span); /* no step is open */
     blkin_span_end_at(&child, blkin_now());
-    blkin_span_begin(&child, "child", BLKIN_INTERNAL, &span);
-    blkin_span_drop(&child);
+    blkin_span_drop(blkin_span_begin_in(&room, sizeof(room), "in", BLKIN_INTERNAL, &span));
     blkin_span_begin_remote(&child, "remote", BLKIN_INTERNAL, blkin_span_context(&span));
     blkin_span_end(&child);
-    (void)blkin_span_begin_in(&room, sizeof(room), "in", BLKIN_INTERNAL, &span);
+    (void)blkin_span_begin_remote_in(&room, sizeof(room), "in", BLKIN_INTERNAL, 0);
     blkin_span_end(blkin_span_in(&room));
-    blkin_span_end(blkin_span_begin_remote_in(&room, sizeof(room), "in", BLKIN_INTERNAL, 0));
     blkin_span_end(&span);
     (void)blkin_set_current(&span);
     (void)blkin_current();

@@ -269,7 +269,7 @@ within 20 eval '[ "$(systemctl is-system-running)" != starting ]'
 ldconfig
 files >/tmp/before
 
-check "the version before is installed" apt_get install "$HOME"/debs/older/*.deb
+check "the previous version is installed" apt_get install "$HOME"/debs/older/*.deb
 for unit in live agent; do
     check "blkin-$unit is not enabled, and does not run" eval \
         "! systemctl -q is-enabled blkin-$unit && state_is $unit inactive"

@@ -419,8 +419,7 @@ TEST(test_errors)
          "$vtid or request.ids[2], got \"a-b\""},
         {"[span a]\nkey = a b c d e f g h i j k l m n o p q\n",
          "rules \"f\", line 2: expected a key of at most 16 fields, got \"a b c d e f g h i j k l "
-         "m n o "
-         "p q\""},
+         "m n o p q\""},
         {"[span a]\nscope = x\n",
          "rules \"f\", line 2: expected thread, process, host or session, got \"x\""},
     };

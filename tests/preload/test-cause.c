@@ -70,7 +70,7 @@ static bool is_caused(const char *head, enum preload_cause how, const struct int
     return cause.how == how && cause.interaction == by;
 }
 
-/* Begins a test: nothing of the test before may remain. */
+/* Begins a test: nothing of the previous test may remain. */
 static void begin(void)
 {
     CHECK(!interaction_thread.worker || interaction_thread.worker->open_count == 0);

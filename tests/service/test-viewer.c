@@ -26,10 +26,10 @@
 #define METADATA_STREAM 9 /* of the trace of stream 8 */
 
 static int listener;
-static uint64_t beacon_ns; /* the relay daemon's answer; 0: noise */
-static int new_streams;    /* their number */
-static int metadata_parts; /* the relay daemon has so many parts of the metadata; -1: no trace has
-                            * metadata */
+static uint64_t beacon_ns;     /* the time in the relay daemon's answers; 0: they are noise */
+static int new_streams;        /* the number of streams to announce */
+static int metadata_parts;     /* the number of parts of metadata that the relay daemon has; -1: no
+                                * trace has metadata */
 static unsigned metadata_asks; /* requests for metadata */
 static unsigned seed;
 
@@ -290,7 +290,7 @@ static void check_metadata(const char *url)
     /* from here on, the filter holds indexes only because of the metadata */
     WORK_UNTIL(metadata_asks > 0, CHECK(index_status(fd, STREAM_A, &index) == 2));
     asks = metadata_asks;
-    for (int round = 0; round < 10; round++) { /* once for both */
+    for (int round = 0; round < 10; round++) { /* the filter asks once for both streams */
         CHECK(index_status(fd, STREAM_A, &index) == 2);
         CHECK(index_status(fd, STREAM_B, &index) == 2);
     }

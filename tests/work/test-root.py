@@ -153,7 +153,7 @@ class RootTest(unittest.TestCase):
         self.assertGreater(status["deltas"], 0)
         self.assertIn("BK7047", [message["id"] for message in status["messages"]])
         self.check_no_reload(root)
-        # a worker that was silent for 10 s is away
+        # the page has no busy share of a worker that is away: that was silent for 10 s
         feeding = self.feed(10000, 100)
         self.addCleanup(feeding.stdout.close)
         self.addCleanup(feeding.wait)

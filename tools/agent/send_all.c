@@ -245,7 +245,7 @@ static void all_note_overwritten(struct send_all *all, const struct held *first)
     if (bytes)
         say(BK4080,
             "%" PRIu64 " bytes of the rings were overwritten since %s, before this agent could "
-            "read them: spans there are lost, unless the agent before has sent them",
+            "read them: spans there are lost, unless the previous agent has sent them",
             bytes, date_text(number_in(place, "mono_ns") + all->offset_ns, 3).text);
 }
 

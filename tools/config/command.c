@@ -63,7 +63,7 @@ static int config_show_keys(int argc, char *argv[])
     if (config_operands(config) > 0 ||
         (section && (*section == '\0' || key_find_section(section) < 0))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
-                section ? "--section=live, agent, stat, work or host" : "no argument");
+                section ? "--section=live, agent, stat or work" : "no argument");
         config_free(config);
         return 2;
     }

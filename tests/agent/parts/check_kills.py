@@ -86,7 +86,7 @@ def everything(work, logs, killed_at):
     counted, skipped = status["counters"]["events_missing"], status["totals"]["skipped_bytes"]
     print("%d spans made: %d sent, %d missing, %d counted as missing, %d bytes skipped" %
           (made, len(counts), len(missing), counted, skipped))
-    # a log says since when spans may come twice; the period ends with the kill of the agent before
+    # a log says since when spans may come twice; the period ends with the kill of the previous agent
     said = []
     for log, killed in zip(logs[1:], killed_at):
         for at in re.findall(r"BK4076 .* from (.*?): spans", log):
