@@ -266,11 +266,12 @@ TEST(test_held)
  * way for 50 ms, and the host's times before the request may be that much later here. */
 TEST(test_way)
 {
-    static const char *const held_us[] = {"120000", "160000"};
+    static const char *const held[] = {"120000", "160000", "160000, \"reach_ms\": 120"};
     static const char *const verdicts[] = {
-        "1 incomplete: b: its ring does not reach back to this trace\n", "1 complete: a, b\n"};
+        "1 incomplete: b: its ring does not reach back to this trace\n", "1 complete: a, b\n",
+        "1 began at 900000000\n"};
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         char text[256];
 
         begin();
@@ -279,7 +280,7 @@ TEST(test_way)
         (void)snprintf(text, sizeof(text),
                        "{\"id\": \"r1\", \"host\": \"b\", \"held_from\": 1, \"held_us\": %s, "
                        "\"took_us\": 150000, \"traces\": []}",
-                       held_us[i]);
+                       held[i]);
         answer_at(200, text);
         (void)judge_due(judge, 250);
         CHECK_TEXT(said, verdicts[i]);

@@ -363,9 +363,10 @@ static int64_t judge_begin(const struct judge_trace *trace)
 static bool judge_is_short(const struct entry *entry, size_t host, const struct judge_trace *trace)
 {
     const int64_t begin_ns = judge_begin(trace);
+    const int64_t age_ns = entry->head.at_ns - begin_ns + entry->hosts[host].way_ns;
 
     return begin_ns && entry->hosts[host].reach_ms > 0 &&
-           (entry->head.at_ns - begin_ns) / 1000000 > entry->hosts[host].reach_ms;
+           age_ns / 1000000 > entry->hosts[host].reach_ms;
 }
 
 static bool judge_is_held(const struct entry *entry, size_t host, const struct judge_trace *trace)
