@@ -34,7 +34,8 @@ struct graph_options {
 
 /*
  * A tree of calls, then a table of the services. Each call is one line. A service whose calls are
- * shown elsewhere has a mark, so a graph with many paths or cycles has no more lines than calls.
+ * shown elsewhere has a mark, so a graph with many paths or cycles has one line for each call, and
+ * one for each root of a tree.
  */
 
 #define GRAPH_INDENT     3
