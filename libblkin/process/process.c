@@ -30,7 +30,8 @@
 #include <unistd.h>
 
 #define PERIODIC_NS      UINT64_C(1000000000)
-#define PERIODIC_SOON_NS UINT64_C(500000) /* pause before the first retry; later ones double */
+/* The pause before the first retry. Later pauses double, up to PERIODIC_NS. */
+#define PERIODIC_SOON_NS UINT64_C(500000)
 
 /* ---- the table ---- */
 
@@ -258,7 +259,7 @@ void blkin_do_periodic(uint64_t now_ticks)
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     if (blkin_process_refresh()) {
         then = now_ticks + blkin_ticks_of_ns(process_retry_ns);
-        process_retry_ns *= 2;
+        process_retry_ns = process_retry_ns < PERIODIC_NS / 2 ? process_retry_ns * 2 : PERIODIC_NS;
     } else {
         process_retry_ns = PERIODIC_SOON_NS;
     }

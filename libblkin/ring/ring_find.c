@@ -194,10 +194,14 @@ static void ring_report_unusable(const char *wrong)
     ring_has_reported = true;
 }
 
+/* When the process saw that the agent had left the current memory; 0: the agent has not. */
+static uint64_t ring_left_ns;
+
 static void ring_set_map(const struct ring_map *to)
 {
     const struct ring_map *from = ring_process.map;
 
+    ring_left_ns = 0;
     if (to)
         ring_write_set_identity(to);
     __atomic_store_n(&ring_process.map, to, __ATOMIC_RELEASE);
@@ -247,6 +251,20 @@ static void ring_take(int descriptor, uint64_t bytes)
 static bool ring_is_forked;      /* this child has not searched for rings yet */
 static bool ring_is_asked_twice; /* the first answer was a memory that the agent had left */
 
+/* Called while an answer is expected. The agent reads a memory that it has left for a while: the
+ * process uses it for 0.3 s more. */
+static void ring_use_left(void)
+{
+    const uint64_t now_ns = blkin_monotonic_ns();
+
+    if (!ring_process.map || ring_map_is_read(ring_process.map))
+        return;
+    if (!ring_left_ns)
+        ring_left_ns = now_ns;
+    if (now_ns - ring_left_ns >= RING_ASK_NS)
+        ring_set_map(NULL);
+}
+
 /* Uses the current memory until there is another one, unless the agent has left the current one. */
 static enum ring_found ring_ask_again(void)
 {
@@ -261,6 +279,7 @@ static enum ring_found ring_ask_again(void)
     ring_is_forked = false;
     switch (ring_ask_receive(&descriptor, &bytes)) {
     case RING_ANSWER_LATER:
+        ring_use_left();
         return RING_SOON;
     case RING_ANSWER:
         ring_take(descriptor, bytes);
