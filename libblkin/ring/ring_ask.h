@@ -3,9 +3,10 @@
  * connection. Only ring_ask_wait() waits.
  *
  * The socket is open until the answer, for RING_ANSWER_NS at most: on a busy host the agent may
- * get no CPU for a while. A kept connection is open for RING_KEPT_NS longer. A program may close descriptors that it does not know, and reuse their
- * numbers. So each use first checks that the descriptor is still the same socket. The number is
- * high if possible, because some programs expect low numbers for their own descriptors.
+ * get no CPU for a while. A kept connection is open for RING_KEPT_NS longer. A program may close
+ * descriptors that it does not know, and reuse their numbers. So each use first checks that the
+ * descriptor is still the same socket. The number is high if possible, because some programs expect
+ * low numbers for their own descriptors.
  *
  * System calls that libblkin-preload.so wraps are made by syscall(2), so it ignores them.
  * Only one thread at a time may call these functions. They are async-signal-safe.

@@ -5,6 +5,7 @@
 #include "libblkin/base/debug.h"
 #include "libblkin/base/thread.h"
 #include "ring_ask.h"
+#include "ring_early.h"
 #include "ring_write.h"
 
 #include <stdio.h>
@@ -98,6 +99,7 @@ __attribute__((destructor(101))) static void ring_end(void)
         return;
     __cxa_finalize(&ring_exit_handle);
     ring_ask_stop();
+    ring_early_forget();
     __atomic_store_n(&ring_process.map, NULL, __ATOMIC_RELEASE);
     ring_map_unmap_all();
 }
@@ -194,14 +196,10 @@ static void ring_report_unusable(const char *wrong)
     ring_has_reported = true;
 }
 
-/* When the process saw that the agent had left the current memory; 0: the agent has not. */
-static uint64_t ring_left_ns;
-
 static void ring_set_map(const struct ring_map *to)
 {
     const struct ring_map *from = ring_process.map;
 
-    ring_left_ns = 0;
     if (to)
         ring_write_set_identity(to);
     __atomic_store_n(&ring_process.map, to, __ATOMIC_RELEASE);
@@ -251,21 +249,8 @@ static void ring_take(int descriptor, uint64_t bytes)
 static bool ring_is_forked;      /* this child has not searched for rings yet */
 static bool ring_is_asked_twice; /* the first answer was a memory that the agent had left */
 
-/* Called while an answer is expected. The agent reads a memory that it has left for a while: the
- * process uses it for 0.3 s more. */
-static void ring_use_left(void)
-{
-    const uint64_t now_ns = blkin_monotonic_ns();
-
-    if (!ring_process.map || ring_map_is_read(ring_process.map))
-        return;
-    if (!ring_left_ns)
-        ring_left_ns = now_ns;
-    if (now_ns - ring_left_ns >= RING_ASK_NS)
-        ring_set_map(NULL);
-}
-
-/* Uses the current memory until there is another one, unless the agent has left the current one. */
+/* Uses the current memory until there is another one, unless the agent has left the current one.
+ * Then records wait for the other one, as early records. */
 static enum ring_found ring_ask_again(void)
 {
     int descriptor;
@@ -279,7 +264,11 @@ static enum ring_found ring_ask_again(void)
     ring_is_forked = false;
     switch (ring_ask_receive(&descriptor, &bytes)) {
     case RING_ANSWER_LATER:
-        ring_use_left();
+        if (ring_process.map && ring_map_is_read(ring_process.map))
+            return RING_SOON;
+        ring_early_open();
+        if (ring_process.map)
+            ring_set_map(NULL);
         return RING_SOON;
     case RING_ANSWER:
         ring_take(descriptor, bytes);
@@ -296,6 +285,7 @@ static enum ring_found ring_ask_again(void)
     ring_is_asked_twice = false;
     if (ring_process.map && !ring_map_is_read(ring_process.map))
         ring_set_map(NULL);
+    ring_early_close(ring_process.map);
     return ring_process.map ? RING_FOUND : RING_AWAITED;
 }
 
@@ -322,6 +312,7 @@ static enum ring_found ring_search(void)
 
     if (ring_user != user) {
         ring_ask_forget();
+        ring_early_forget();
         if (ring_process.map)
             ring_set_map(NULL);
         ring_user = user;
@@ -330,8 +321,10 @@ static enum ring_found ring_search(void)
             ring_ask_wait(is_last ? RING_LAST_WAIT_NS : RING_WAIT_NS);
     }
     ring_ask_expire();
-    if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_unread(ring_process.map))
+    if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_unread(ring_process.map)) {
+        ring_early_close(ring_process.map);
         return RING_FOUND;
+    }
     return ring_ask_again();
 }
 
@@ -367,6 +360,7 @@ bool ring_find_after_chroot(void)
 void ring_find_after_fork(void)
 {
     ring_changes = 0;
+    ring_early_forget();
     ring_is_forked = true;
     ring_is_busy = false; /* another thread of the parent may have held this lock */
     ring_write_after_fork();

@@ -117,20 +117,23 @@ TEST(refused)
 
 /* ---- an agent that does not answer ---- */
 
-/* A busy agent answers after 0.5 s. The program waits on the connection that it has. */
+/* A busy agent answers after 0.5 s. The program waits on the connection that it has. Then the spans
+ * that it has made meanwhile are in the rings. */
 TEST(slow)
 {
+    unsigned made = 0;
     int64_t begun_ns;
 
     agent.is_busy = true;
     agent_start(&agent, &memory);
     blkin_init();
     begun_ns = monotonic_ns();
-    RECORD_UNTIL(monotonic_ns() - begun_ns > 500000000);
+    WORK_UNTIL(monotonic_ns() - begun_ns > 500000000, (record(), made++));
     CHECK(!ring_map());
     __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
-    RECORD_UNTIL(spans(&memory) > 0);
-    CHECK(agent_asked(&agent) == 1);
+    WORK_UNTIL(ring_map(), (record(), made++));
+    CHECK(spans(&memory) == made && made > 10);
+    CHECK(agent_asked(&agent) == 1 && memory.head->lost == 0);
     agent_stop(&agent);
 }
 
@@ -303,11 +306,21 @@ TEST(replaced_while_fast)
     agent_stop(&agent);
 }
 
+/* The agent is busy when it leaves the memory: no span is lost. */
 TEST(exchanged)
 {
+    unsigned made;
+
     begin_recording();
+    made = spans(&memory);
+    __atomic_store_n(&agent.is_busy, true, __ATOMIC_RELEASE);
     leave_for(&memory, &other);
-    RECORD_UNTIL(spans(&other) > 0);
+    WORK_UNTIL(!ring_map(), (record(), made++));
+    for (unsigned i = 0; i < 20; i++, made++)
+        record();
+    __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
+    WORK_UNTIL(spans(&other) > 0, (record(), made++));
+    CHECK(spans(&memory) + spans(&other) == made);
     check_records_elsewhere();
     CHECK(agent_asked(&agent) >= 2 && agent_asked(&agent) < 6); /* again, if an answer is late */
     agent_stop(&agent);
