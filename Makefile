@@ -156,7 +156,7 @@ mortal = exec setpriv --pdeathsig TERM
 parallel = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # the targets that users type install the packages that they need
-demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; AGENT=1: the slow ones only; SCALE=1: cluster; SERVERS=1: servers as they are
+demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; AGENT=1: the slow ones only; SCALE=1: Kafka and workers; SERVERS=1: servers as they are
 	@scripts/deps --install demo
 	@$(MAKE) --no-print-directory all
 	@$(mortal) env FAULT='$(FAULT)' AGENT='$(AGENT)' SCALE='$(SCALE)' SERVERS='$(SERVERS)' scripts/demo

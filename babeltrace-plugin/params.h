@@ -66,7 +66,7 @@ struct param_rule {
     size_t offset; /* in struct params */
     int64_t min;
     int64_t max;                /* of a text: bytes; 0: any number */
-    int64_t default_integer;    /* of all types except PARAM_TEXT */
+    int64_t default_integer;    /* of integers, choices and booleans */
     const char *default_text;   /* NULL: not given */
     const char *const *choices; /* in the order of their enum, ends in NULL */
 };

@@ -4,7 +4,7 @@
  * rings.
  *
  * A source counts what it has read in `intake`, and gives events to the assembler. One thread calls
- * all functions.
+ * all functions; any thread may call pipeline_warn().
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -79,8 +79,9 @@ struct pipeline {
 
 /*
  * Opens a pipeline that is all zero except the members from `calls` to `marks`.
- * Returns false with error set: then the caller calls pipeline_close(), too. Spans that are not
- * delivered before pipeline_end() are lost; those of a shared exporter remain with the exporter.
+ * Returns false with error set: then the caller calls pipeline_close(), too. pipeline_close() loses
+ * the spans that pipeline_end() has not delivered; those of a shared exporter stay with the
+ * exporter.
  */
 bool pipeline_open(struct pipeline *pipeline, const struct params *params, struct error *error);
 void pipeline_close(struct pipeline *pipeline);
@@ -108,11 +109,11 @@ bool pipeline_finish(struct pipeline *pipeline, struct error *error);
  * call has no effect. */
 void pipeline_end(struct pipeline *pipeline);
 
-/* No event will come: gives about `most` of the spans that are held to the exporter. Returns
- * whether spans are still held; after false, pipeline_end() has nothing to flush. */
+/* No event will come: gives about `most` of the spans that are held to the exporter. Returns false
+ * if no span is held any more: then pipeline_end() has nothing to flush. */
 bool pipeline_flush_some(struct pipeline *pipeline, unsigned most);
 
-/* Returns whether all accepted spans are stored; if not, error is set. */
+/* Returns false, with error set, if the spool has spans that the disk failed to store. */
 bool pipeline_is_stored(struct pipeline *pipeline, struct error *error);
 
 /* The current counts. With a shared exporter, output has only the spans that the stages left out or

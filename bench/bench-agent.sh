@@ -132,7 +132,7 @@ show_agents() {
     [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$WORK/samples" "$KEEP_LOGS"
 }
 
-# total FIELD: the sum over all agents.
+# total FIELD: prints the sum of all agents' values.
 total() {
     local host sum=0
     for ((host = 1; host <= HOSTS; host++)); do
@@ -211,7 +211,7 @@ fault() {
         start_load "$host"
         ;;
     3)
-        note_fault "sessiond of store-$host killed, which runs beside"
+        note_fault "unused sessiond of store-$host killed"
         stop_part "sessiond-$host" KILL >/dev/null 2>&1
         start_host_lttng "$host" || exit 1
         note_fault "sessiond of store-$host back"

@@ -1,7 +1,7 @@
 /*
  * The CPU time, per span, that the sink needs for finished spans whose endpoint is Kafka. It
- * includes queue, order of partitions, encoding, compression and sending, in all threads, until the
- * broker acknowledges. The spans are OTLP; the anchor is the same as JSON.
+ * includes queueing, sorting by partition, encoding, compression and sending, in all threads, until
+ * the broker acknowledges. The spans are OTLP; the anchor is the same as JSON.
  *
  *     bench-kafka BROKER OTLP-TOPIC JSON-TOPIC      (existing topics with some partitions)
  *

@@ -34,7 +34,7 @@ static struct blkin_context not_sampled = {
 };
 static struct blkin_trace trace;
 
-#define BENCH_STEPS 8 /* in a span; "bench" divides by this number */
+#define BENCH_STEPS 8 /* in a span; STEPS of of_library.py is the same number */
 
 /* ---- loops ---- */
 
@@ -54,7 +54,7 @@ WHOLE_SPANS(run_current_span, BEGIN_CHILD, {
     FORGET();
 })
 
-/* The same with steps of the same name, which fill half of the span's log. */
+/* A span without annotations and tags, but with steps, which fill half of its log. */
 WHOLE_SPANS(run_stepped_span, BEGIN_CHILD, {
     FORGET();
     for (unsigned step = 0; step < BENCH_STEPS; step++) {

@@ -37,7 +37,7 @@ ours() {
 }
 
 # load VIEWER RATE: runs a session of its own. Sets events_lost, late_ms (end of the program to the end of the
-# viewer), and took_ms. Returns 1 if the viewer lost spans that LTTng did not lose.
+# viewer), and took_ms. Ends the benchmark if the viewer lost spans that LTTng did not lose.
 load() {
     local viewer=$1 rate=$2 spans end start name=live$((++session))
     spans=$((rate * seconds))
@@ -143,7 +143,7 @@ CPU_RATE=${CPU_RATE:-50000}
 cpu_of_plain() {
     start_part viewer babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
         --component=sink.blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\",stats-file=\"$WORK/stats.json\""
-    wait_for 20 viewer "babeltrace2's attaching" viewer_attached
+    wait_for 20 viewer "babeltrace2's attachment" viewer_attached
 }
 cpu_of_blkin() {
     status_of=live
@@ -151,12 +151,12 @@ cpu_of_blkin() {
         --state-dir="$WORK/state" --relayd="127.0.0.1:$RELAYD_LIVE" --relayd-control-port="$RELAYD_CONTROL" \
         --relayd-data-port="$RELAYD_DATA" --session=cpu --endpoint="http://$server" \
         --events='zipkin:*,blkin:span,blkin:process'
-    wait_for 20 viewer "the reader's attaching" viewer_attached
+    wait_for 20 viewer "the reader's attachment" viewer_attached
 }
 cpu_of_rings() {
     export BLKIN_RINGS=$WORK/rings BENCH_AWAIT_RINGS=1
     status_of=agent
-    rm -rf "$WORK/rings.state" # the counters of the run before
+    rm -rf "$WORK/rings.state" # the counters of the previous run
     BABELTRACE_PLUGIN_PATH=$BUILD/plugins start_part viewer "$BUILD/bin/blkin" agent --runtime-dir="$WORK/run" \
         --state-dir="$WORK/rings.state" --send=all --host=no --ring-socket="$BLKIN_RINGS" --ring-bytes=64M --endpoint="http://$server"
     wait_for 20 viewer "the service" rings_run
@@ -257,7 +257,7 @@ rings() {
     stop_part viewer TERM
     unset BLKIN_RINGS BENCH_AWAIT_RINGS
 }
-# Waits until the rings have no unread span.
+# Checks that all spans are accepted, or that no more of them are accepted for a second.
 rings_are_empty() { # SPANS
     local before=${were_accepted--1}
     were_accepted=$(live_status .counters.spans_accepted)

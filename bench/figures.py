@@ -4,7 +4,7 @@
   value    a number, or null with the reason in "why"
   unit
   low, high, same, pairs    of a paired figure: its 95 % interval, the A/A comparison [value, low, high], the pairs
-  is_unpaired    measured before there were A/A comparisons: says nothing about the target
+  is_unpaired    true: measured before there were A/A comparisons, and not judged by the target
   target   "<= 2", ">= 0.9", or null
   anchor   the thing that the value is compared with
 

@@ -81,7 +81,7 @@ def filter_figures(found, got):
 def rule_figures(got):
     found = Found("rec", got)
     for name, row, target, what in (
-            ("rule", "ruled_span", "<= 1.02", "rules that do not fit"),
+            ("rule", "ruled_span", "<= 1.02", "rules that match no span"),
             ("storm", "storm_span", "<= 2", "every span is slow, and the cap holds nearly all back")):
         found.compare(f"{name}_ratio", "rules", row, "span", ratio, "ratio", target,
                       f"a span without rules: {got.median('rules', 'span'):.1f} ns; {what}")

@@ -1,4 +1,4 @@
-"""Figures of servers that nobody instrumented, of hosts, and of clusters.
+"""Figures of servers that nobody instrumented, of hosts, and of workers.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

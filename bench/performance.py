@@ -1,4 +1,4 @@
-"""doc/performance.md, of doc/figures.json: a list of runs, the newest first.
+"""Makes doc/performance.md of doc/figures.json, a list of runs, the newest first.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

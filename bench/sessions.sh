@@ -112,7 +112,7 @@ load_session() {
     make_session "$@" 'zipkin:*,blkin:span'
 }
 
-# record_trace NAME SPANS RATE [KIND]: records bench-load of this kind (NAME) into $WORK/NAME. The program waits for
+# record_trace NAME SPANS RATE [KIND]: records bench-load of this kind (default: NAME) into $WORK/NAME. The program waits for
 # room in the ring buffer, so that LTTng loses nothing.
 record_trace() {
     local name=$1 kind=${4:-$1}
@@ -143,5 +143,5 @@ start_viewer() {
         --component=source.ctf.lttng-live \
         --params="inputs=[\"$LIVE_URL\"],session-not-found-action=\"end\"" \
         --component="sink.$component" "$@"
-    wait_for 20 "$name" "the viewer's attaching to the live session" viewer_attached
+    wait_for 20 "$name" "the viewer's attachment to the live session" viewer_attached
 }

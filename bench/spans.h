@@ -33,7 +33,7 @@ LOOP(run_empty, FORGET())
         loop(calls);                 \
     }
 
-/* All after the begin. FORGET() makes the compiler read the span again, as real programs do. */
+/* A span's later calls. FORGET() makes the compiler read the span again, as real programs do. */
 #define REST_OF_SPAN(span, i)                                      \
     do {                                                           \
         FORGET();                                                  \

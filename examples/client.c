@@ -175,9 +175,9 @@ static int usage(void)
 {
     fprintf(stderr, "usage: client --connect HOST:PORT [--requests N] [--threads N] [--offset N]\n"
                     "              [--snapshot]\n"
-                    "  --requests  writes and reads together, in turn; a trace each; default 10\n"
-                    "  --threads   share the requests; default 1\n"
-                    "  --offset    first byte used, apart from other clients' (1 MiB a thread)\n"
+                    "  --requests  number of requests, writes and reads in turn; default 10\n"
+                    "  --threads   number of threads that share the requests; default 1\n"
+                    "  --offset    the first byte; each thread needs 1 MiB of its own; default 0\n"
                     "  --snapshot  take a snapshot first: the writes go to copies\n");
     return 2;
 }

@@ -262,7 +262,7 @@ int net_serve(int listener, const char *name, const struct net_address *address,
             start(&server, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             fprintf(stderr, "%s: cannot accept a connection: %s\n", name, strerror(errno));
-            poll(&wait[1], 1, 100); /* until then, other descriptors may be closed */
+            poll(&wait[1], 1, 100); /* meanwhile, other descriptors may be closed */
         }
     }
     close(listener);

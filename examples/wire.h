@@ -44,7 +44,7 @@ const char *wire_op_name(uint32_t op);
 
 /*
  * Sends a request. data: of a write or replicate. Returns 0 or -errno. After an error of this or
- * any function below, the connection is out of step and must be closed.
+ * any function below, close the connection: its next bytes may be the middle of a message.
  */
 int wire_send_request(int fd, const struct wire_message *request, const void *data);
 

@@ -86,7 +86,7 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 
 __attribute__((noinline)) static bool look_for_rings(void)
 {
-    const uint64_t ticks = blkin_look();
+    const uint64_t ticks = blkin_look_for_rings();
 
     looks.left = ticks - looks.ticks < LOOKS_OFTEN_TICKS ? LOOKS_EACH - 1 : 0;
     looks.ticks = ticks;
@@ -106,7 +106,7 @@ static inline bool look_rarely_for_rings(void)
 bool blkin_wants_spans_(bool looks_for_rings)
 {
     if (looks_for_rings)
-        (void)blkin_look();
+        (void)blkin_look_for_rings();
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 
@@ -402,7 +402,7 @@ static inline bool has_room_for_service(const struct span_fields *inside,
     return inside->used + size <= inside->size;
 }
 
-/* Records a span that needs no copy, see record_copy(). */
+/* Records a span without usage, open steps or errors: in place, or by record_copy() if needed. */
 static HOT void record_span(struct blkin_span *span, uint64_t end_ns,
                             const struct blkin_provider *provider)
 {
@@ -432,7 +432,7 @@ static void stream_usage(const struct blkin_span *span, uint64_t end_ns,
 
 /*
  * The periodic work comes first, because it may change the clock. The whole span comes before its
- * streamed end: readers know by the streamed span, which is still open, that it is the same span.
+ * streamed end: while readers have the streamed span open, they see that both are the same span.
  */
 __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns)
 {

@@ -200,8 +200,8 @@ BLKIN_API_ uint64_t blkin_time(const struct timespec *monotonic) BLKIN_ELSE_(0);
 
 /* ---- begin ---- */
 
-/* Returns true if an agent or a session records spans, or if that is not known yet. Costs two loads
- * and a test. */
+/* Returns true if an agent or a session records spans, or if the library still looks for an agent.
+ * Costs two loads and a test. */
 static inline int blkin_is_on(void);
 
 /*

@@ -441,7 +441,7 @@ public:
     Step &operator=(const Step &) = delete;
 
     // Returns the context that a client's step sends, so that the receiver's spans become its
-    // children. Call it before you begin a step within this one. Without a span, it has no ids.
+    // children. Call context() before you begin an inner step. Without a span, there are no ids.
     blkin_context context() const noexcept
     {
         blkin_context context = {0, 0, 0, 0, 0, 0, nullptr};

@@ -105,7 +105,7 @@ int blkin_record(const struct blkin_trace *trace, const struct blkin_annotation 
     if (!blkin_tracepoint_enabled(tracepoint) || trace->info.trace_id == 0)
         return 0;
     if (blkin_tracepoint_enabled(tracepoint) & BLKIN_LOOKS_FOR_RINGS) {
-        (void)blkin_look();
+        (void)blkin_look_for_rings();
         tracepoint = blkin_original_tracepoint(annotation);
         if (!blkin_tracepoint_enabled(tracepoint))
             return 0;

@@ -222,8 +222,8 @@ public:
         if (ep)
             return blkin_set_trace_properties(this, i, span, ep);
 
-        // ep may be NULL, as in the constructor: events and children then must be given an endpoint
-        // each.
+        // ep may be NULL, as in the constructor: each event and each child then needs its own
+        // endpoint.
         const int error = blkin_set_trace_info(this, i);
         if (error == 0) {
             name = span;

@@ -53,7 +53,7 @@ $(bench_source): $(call obj,bench/source/plugin.c)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
 .PHONY: bench bench-publish bench-kafka bench-otel bench-ring bench-agent bench-zero bench-scale bench-sink bench-memory bench-overload bench-work
-# the benchmarks whose figures the README has; in less than 12 minutes
+# the benchmarks that take less than 12 minutes together
 QUICK := lib ring sink live
 bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
 	@scripts/deps --install
@@ -101,7 +101,7 @@ bench-servers: ## servers that nobody instrumented: three hosts, the dispatcher:
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) bench/bench three-hosts dispatch
 
-bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
+bench-zero: ## what `blkin run` costs redis and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
 	@BENCH_ZERO='$(BENCH_ZERO)' $(PYTHON) bench/bench zero

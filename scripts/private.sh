@@ -30,7 +30,8 @@ private_begin() {
     trap 'exit 129' HUP
 }
 
-# Ends all parts, the last one first, and removes $WORK. The shell calls this function when the script ends.
+# Ends all parts, the last one first, and removes $WORK, and $ON_DISK if the script has set it. The shell calls this
+# function when the script ends.
 private_end() {
     local status=$? i signal
     trap '' INT TERM HUP
@@ -103,7 +104,8 @@ wait_for() {
 # ---- parts ----------------------------------------------------------------------------------------
 
 # start_part NAME COMMAND...: ends an earlier part of this name, and starts the command in the background, with all
-# descriptors redirected. It dies with this shell. SIGINT works: bash would ignore it, and babeltrace2 handles no other.
+# descriptors redirected. It dies with this shell. It does not ignore SIGINT, as bash would have it: babeltrace2 handles no
+# other signal.
 start_part() {
     local name=$1
     shift
@@ -201,7 +203,7 @@ sessiond_is_free() {
 # would continue untraced.
 start_sessiond() {
     export LTTNG_UST_REGISTER_TIMEOUT=${LTTNG_UST_REGISTER_TIMEOUT-60000}
-    wait_for 10 - "the end of the session daemon before" sessiond_is_free || return
+    wait_for 10 - "the end of the earlier session daemon" sessiond_is_free || return
     start_part sessiond lttng-sessiond --no-kernel
     wait_for 20 sessiond "the session daemon's answer" sessiond_answers
 }

@@ -139,7 +139,7 @@ def plain(command):
     janitor = os.fork()
     supervisors.add(janitor or os.getpid())
     if janitor == 0:
-        # Returns when no process has the other end any more. Only the supervisor has it, until it ends in any way.
+        # os.read() returns when the supervisor closes its end of the pipe, or ends in any way: no other process has it.
         os.close(theirs)
         os.read(ours, 1)
         sweep(before, run_lttng_is_ours)

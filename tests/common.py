@@ -48,8 +48,8 @@ def look_for(seconds, look, every_s=0.02):
 
 
 def free_port():
-    """Returns an unused port. The port is below those that the kernel gives to connections: such a port could be taken
-    before the program listens, or a connection to the port could even be connected to itself."""
+    """Returns an unused port. The port is below those that the kernel gives to connections. A port of the kernel's range
+    could be taken before the program listens, or a connection to the port could even be connected to itself."""
     while True:
         port = random.randrange(20000, 30000)
         with socket.socket() as bound:

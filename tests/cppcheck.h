@@ -1,6 +1,6 @@
 /*
- * Macros of other projects' headers that cppcheck, which does not read these, must know (make
- * lint).
+ * Macros of other projects' headers for cppcheck (make lint), which does not read these headers;
+ * and __CPPCHECK__, for code that cppcheck cannot parse.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

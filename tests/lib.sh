@@ -94,7 +94,7 @@ knows_ctf_2() {
 
 # check_account SPANS: checks the number in the sink's own summary, and that nothing was lost.
 check_account() {
-    grep -q "spans: $1 = $1 accepted + 0 refused .* lost before by LTTng: 0 events, 0 packets" \
+    grep -q "spans: $1 = $1 accepted + 0 refused .* lost by LTTng: 0 events, 0 packets" \
         "$WORK/collector.log" || {
         show_log collector
         fail "the sink's summary does not say that $1 spans were accepted, and nothing lost"

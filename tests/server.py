@@ -14,8 +14,8 @@ class Request:
     def __init__(self, handler):
         self.method, self.path, self.headers = handler.command, handler.path, handler.headers
         self.wire_body = handler.rfile.read(int(self.headers.get("Content-Length", 0)))
-        is_packed = self.headers.get("Content-Encoding") == "gzip"
-        self.body = gzip.decompress(self.wire_body) if is_packed else self.wire_body
+        is_compressed = self.headers.get("Content-Encoding") == "gzip"
+        self.body = gzip.decompress(self.wire_body) if is_compressed else self.wire_body
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

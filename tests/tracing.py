@@ -1,4 +1,4 @@
-"""LTTng's commands and sessions, for tests and benchmarks in Python. scripts/isolate gives each test its own daemons.
+"""LTTng's commands and sessions, for tests and benchmarks in Python. scripts/isolate keeps the daemons of tests apart.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

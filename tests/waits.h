@@ -1,5 +1,5 @@
 /*
- * Waits for conditions: checks a condition each ms, and gives up after a minute.
+ * Waits for conditions: checks a condition every ms, and gives up after a minute.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -59,8 +59,8 @@ static inline bool is_asleep(pid_t id)
     return end && strncmp(end, ") S", 3) == 0;
 }
 
-/* Does a process listen at this Unix socket? The socket's file exists a moment earlier. A
- * connection would not do as a check, because some listeners serve only one. */
+/* Does a process listen at this Unix socket? The socket's file exists a moment earlier. The
+ * function makes no connection, because some listeners serve only one. */
 static inline bool is_listening(const char *path)
 {
     FILE *sockets = fopen("/proc/net/unix", "re");

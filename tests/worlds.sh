@@ -44,8 +44,8 @@ base() {
         mv "$folder.new" "$folder" || fail "debootstrap $1 failed: see $fresh/$1.log"
 }
 
-# hand_in WORLD: copies this machine's settings of the network into the world.
-hand_in() {
+# copy_settings WORLD: copies this machine's settings of the network into the world.
+copy_settings() {
     cp -L /etc/resolv.conf /etc/hosts "$1/etc/"
     apt-config dump | grep -E '^Acquire::(Check|Retries|Proxy|https?::)' >"$1/etc/apt/apt.conf.d/99machine"
     mkdir -p "$1/usr/local/share/ca-certificates" "$1$home/.m2"
@@ -53,8 +53,8 @@ hand_in() {
     cp "$HOME/.m2/settings.xml" "$1$home/.m2/" 2>/dev/null || :
 }
 
-# hand_in_checkout WORLD: copies the checkout into the world, as blkin/ in $home.
-hand_in_checkout() {
+# copy_checkout WORLD: copies the checkout into the world, as blkin/ in $home.
+copy_checkout() {
     mkdir -p "$1$home/blkin"
     (cd "$SRC" && git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null |
         tar -c -T - -f -) | tar -x -C "$1$home/blkin"

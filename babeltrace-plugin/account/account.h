@@ -78,10 +78,10 @@ void account_free(struct account *account);
 struct watch {
     int64_t trace_time_ns; /* at the last call */
     int64_t since_ms;      /* when trace time last moved */
-    int64_t closed_ms;     /* when no stream was open for the last time */
+    int64_t closed_ms;     /* the time of the last call at which no stream was open */
     bool had_streams;      /* a stream was open at one of the calls */
     bool is_still;         /* trace time stands still, and a warning was given */
-    bool is_stalled;       /* the same, although streams are open for WATCH_STILL_MS */
+    bool is_stalled;       /* the same, and streams have been open for WATCH_STILL_MS */
 };
 
 void watch_begin(struct watch *watch, int64_t now_ms);

@@ -270,7 +270,7 @@ static const struct {
     [SECTION_RULES] = {"begins by rules: ", true},
     [SECTION_JOINS] = {"halves of requests: ", true},
     [SECTION_SPOOL] = {"spool: ", true},
-    [SECTION_LOST] = {"lost before by LTTng: ", false},
+    [SECTION_LOST] = {"lost by LTTng: ", false},
     [SECTION_NOTES] = {"also: ", false},
 };
 

@@ -80,15 +80,15 @@ struct run_info {
     bool has_ended;
 };
 
-/* The sections are in the order in which a span passes them, and in which a line shows them. */
+/* The sections are in the order in which a line shows them. */
 enum section {
     SECTION_EVENTS,  /* a total, then the parts that add up to it */
-    SECTION_MISSING, /* known only by gaps */
+    SECTION_MISSING, /* data that did not arrive, or had no room; in no sum */
     SECTION_SPANS,   /* a total, then the parts that add up to it */
     SECTION_RULES,   /* a total, then the parts; in lines only if not 0 */
     SECTION_JOINS,   /* a total, then the parts; in lines only if not 0 */
     SECTION_SPOOL,   /* a total, then the parts; in lines only with a spool */
-    SECTION_LOST,    /* by LTTng, before the sink */
+    SECTION_LOST,    /* by LTTng, before the sink; in no sum */
     SECTION_NOTES,   /* in no sum */
     METRIC_SECTIONS
 };
@@ -122,7 +122,7 @@ bool counts_add_up(const struct counts *counts);
 
 enum line_style {
     LINE_WHOLE, /* for the end: counters with a label, except notes and rare counters that are 0 */
-    LINE_SHORT  /* totals, except rare ones that are 0, and other counters that are not 0 */
+    LINE_SHORT  /* totals, and other counters with a label that are not 0 */
 };
 
 #define COUNTS_LINE_MAX 6144

@@ -73,12 +73,11 @@ bool live_statistics_advance(struct live_statistics *statistics, int64_t now_ms)
 void live_statistics_close_traces(struct live_statistics *statistics);
 
 /*
- * Returns a document of tools/merged/merged.h without workers, which the caller frees, and with
+ * Returns a document, which the caller frees; NULL when out of memory. The document has the members
+ * of tools/merged/merged.h that are not about workers, and:
  *
  *     "source": "4711-1700000000000000000"   one start of one process
- *     "traces": 7, "traces_early": 0, "traces_open": 2
- *
- * early: closed to make room. Returns NULL when out of memory.
+ *     "traces": 7, "traces_early": 0, "traces_open": 2   early: closed to make room
  */
 char *live_statistics_text(const struct live_statistics *statistics);
 

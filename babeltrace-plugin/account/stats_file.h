@@ -24,7 +24,7 @@ struct stats_file {
 };
 
 /* Claims the path, and writes nothing. Returns false with error set if the path is another sink's
- * statistics file, or exists and is no statistics file. */
+ * statistics file, or is neither a statistics file nor an empty file. */
 bool stats_file_open(struct stats_file *file, const char *path, struct error *error);
 
 /* Returns false with error set: then the old file stays. */

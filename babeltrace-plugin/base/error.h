@@ -26,8 +26,8 @@ __attribute__((format(printf, 2, 3))) static inline void error_print(struct erro
     va_end(values);
 }
 
-/* Same as error_print(), with the value false: the result of a function that fails. The call with
- * variable arguments is never inlined, so compilers and checkers see the value. */
+/* Same as error_print(), with the value false: the result of a function that fails. Compilers do
+ * not inline the variadic error_print(); error_false() shows compilers and checkers the value. */
 #define error_set(...) (error_print(__VA_ARGS__), error_false())
 
 static inline bool error_false(void)

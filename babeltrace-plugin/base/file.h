@@ -45,8 +45,7 @@ static inline void guard_free(char **text)
 }
 
 /* Before a variable of the type FILE *, int or char *: closes the file (NULL: none) or the
- * descriptor
- * (-1: none), or frees the text, on every path out of the block. errno stays. */
+ * descriptor (-1: none), or frees the text, on every path out of the block. errno stays. */
 #define GUARD_FILE __attribute__((cleanup(guard_close_file)))
 #define GUARD_FD   __attribute__((cleanup(guard_close)))
 #define GUARD_TEXT __attribute__((cleanup(guard_free)))

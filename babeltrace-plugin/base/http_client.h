@@ -82,9 +82,9 @@ bool http_url_parse(struct http_url *url, const char *path, const char *endpoint
 void http_url_free(struct http_url *url);
 
 /*
- * Copies an endpoint of any scheme for messages: valid UTF-8, without control characters. User,
- * password, query and fragment are removed, because they may be secrets. Returns NULL when out of
- * memory; the caller frees the copy.
+ * Copies an endpoint of any scheme for messages: valid UTF-8, without control characters. Except
+ * for file:, user, password, query and fragment are removed, because they may be secrets. Returns
+ * NULL when out of memory; the caller frees the copy.
  */
 char *endpoint_shown(const char *endpoint);
 

@@ -1,5 +1,5 @@
 /*
- * The address of an HTTP server, "[ADDRESS:]PORT", and the limits of its connections.
+ * The address of an HTTP server, "[ADDRESS:]PORT", and the limits of any listener's connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

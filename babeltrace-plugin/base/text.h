@@ -183,7 +183,7 @@ static inline char *string_trim(char *string)
     return string;
 }
 
-/* Appends an item to a list, with ", " before it, as far as there is room. */
+/* Appends an item to a list that has ", " between items, as far as there is room. */
 static inline void string_list_add(char *list, size_t size, const char *item)
 {
     const size_t length = strlen(list);

@@ -35,7 +35,7 @@ struct event_field {
 
 #define THREAD INTEGER_FIELD("thread", thread), INTEGER_FIELD("sequence", sequence)
 
-/* The log has the packed text until packed_read(). */
+/* `log` has the packed text until packed_decode() splits it. */
 #define PACKED_FIELD TEXT_FIELD("packed", log)
 
 #define LAYOUT_FIELDS_MAX 9
@@ -93,7 +93,7 @@ static const struct event_layout layouts[] = {
            INTEGER_FIELD("period_ms", period_ms), TEXT_FIELD("group", group),
            TEXT_FIELD("instance", instance), TEXT_FIELD("names", names),
            TEXT_FIELD("values", values)),
-    /* the original's oldest library had one kind */
+    /* the original's oldest library had one event for all tags */
     LAYOUT("zipkin:keyval", EVENT_KEYVAL_TEXT, LAYOUT_PLAIN, COMMON_FIELDS, TEXT_FIELD("key", key),
            TEXT_FIELD("val", value)),
 };
@@ -118,8 +118,8 @@ struct decode_plan {
     enum decoded result;         /* DECODED: the members below are valid */
     enum event_kind kind;
     bool is_packed;
-    unsigned moment_bits; /* the bits of the clock value that age_ns is read as; 0: the event has no
-                             moment */
+    unsigned moment_bits; /* how many low bits of a clock value the event has, in age_ns; 0: the
+                             event has no moment */
     struct text severity; /* of EVENT_ANNOTATION; empty for info */
     struct moves texts;
     struct moves signed_integers;
@@ -231,7 +231,7 @@ struct origin stream_decoder_origin(const struct stream_decoder *decoder)
     return decoder->origin.origin;
 }
 
-/* Returns NULL if BlkKin has no such event. */
+/* Returns NULL for events of other providers, and for blkin:slow. */
 static const struct event_layout *find_layout(const char *event_name)
 {
     for (size_t i = 0; event_name && i < sizeof(layouts) / sizeof(layouts[0]); i++) {

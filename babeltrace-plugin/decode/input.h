@@ -17,7 +17,7 @@
 struct decode_input {
     /* The owner sets these. The objects of the pointers must outlive this struct. */
     struct streams *streams;
-    struct intake *intake; /* the counts */
+    struct intake *intake; /* counts and position */
     struct assembler *assembler;
     struct trace_position from; /* an earlier run has read all events up to here */
     void (*warn)(void *context, const char *message);

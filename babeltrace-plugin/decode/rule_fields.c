@@ -1,5 +1,5 @@
 /*
- * Fields by path. The position of a path's first member is computed once for a class. The rest of
+ * Fields by path. The index of a path's first member is computed once for a class. The rest of
  * the path is resolved in each event, because array elements and a variant's choice differ.
  *
  * SPDX-License-Identifier: BSD-2-Clause

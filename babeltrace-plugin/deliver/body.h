@@ -54,8 +54,8 @@ bool body_append(struct body *body, const struct encoder *encoder, struct text h
 void body_remove_last(struct body *body, const struct encoder *encoder);
 
 /*
- * Adds spans that are encoded already. body_reserve() makes room for the spans, and for text with
- * `length` bytes and the separators. It returns the address for the text, or NULL when out of
+ * Adds spans that are encoded already. body_reserve() makes room for the spans, whose text has
+ * `length` bytes with the separators. It returns the address for the text, or NULL when out of
  * memory. The caller writes the text there and the starts, as offsets in the text, into
  * body->starts. Then the caller calls body_fill().
  */

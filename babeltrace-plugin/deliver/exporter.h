@@ -1,8 +1,8 @@
 /*
  * The exporter: finished spans in, delivered batches out, with each span counted (queue.h).
  *
- * The graph's thread calls all functions. The exporter's own threads send, so the graph waits for
- * the network only if on_full says so.
+ * The graph's thread calls all functions except exporter_counts(), which any thread may call. The
+ * exporter's own threads send: the graph waits for the network only if on_full says so.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -47,13 +47,13 @@ struct exporter_options {
 };
 
 /* The exporter calls this function in the graph's thread while the graph waits. true ends the wait:
- * spans that are not delivered after flush_timeout_ms are lost. */
+ * spans that are not delivered after flush_timeout_ms are spooled or, without a spool, lost. */
 typedef bool exporter_interrupted_fn(void *context);
 
 /* Reports a message to the operator, from any thread. */
 typedef void exporter_report_fn(void *context, const char *message);
 
-/* Called by a sender before it sends a batch: the sending of at most `spans` spans has begun. */
+/* Called before a batch is sent or spooled: at most `spans` spans have been taken by then. */
 typedef void exporter_taken_fn(void *context, uint64_t spans);
 
 struct exporter_callbacks {
@@ -65,7 +65,7 @@ struct exporter_callbacks {
 
 struct exporter;
 
-/* Returns the protocol of the options; also sets their endpoint to the protocol's default. */
+/* Return the protocol of the options, and their endpoint: by default that of the protocol. */
 const struct protocol *exporter_protocol(const struct exporter_options *options);
 const char *exporter_endpoint(const struct exporter_options *options);
 

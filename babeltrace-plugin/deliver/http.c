@@ -154,13 +154,12 @@ static void http_judge_failure(struct http_transport *http, CURLcode code,
     curl_off_t sent_bytes = 0;
     long proxy_status = 0;
 
-    /* the bytes tell whether the batch was sent: libcurl 8.23 has times even without a connection
-     */
+    /* bytes, not times: libcurl 8.23 reports times even without a connection */
     curl_easy_getinfo(http->client.curl, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
     curl_easy_getinfo(http->client.curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
     *reply = (struct transport_reply){
         .outcome = OUTCOME_AGAIN,
-        .may_be_batch = sent_bytes > 0, /* the batch was sent, at least in part, or answered */
+        .may_be_batch = sent_bytes > 0, /* the batch was sent, at least in part */
     };
     http->has_advice = http_client_describe(&http->client, code, http->url.shown, &reply->error);
     if (atomic_load(&http->is_cancelled))

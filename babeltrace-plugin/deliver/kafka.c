@@ -1,6 +1,6 @@
 /*
- * The Kafka transport. A batch becomes a message for each partition that it has spans of, and all
- * replicas in sync acknowledge the messages before the next batch.
+ * The Kafka transport. A batch becomes one message or more for each partition that it has spans of.
+ * All replicas in sync acknowledge the messages before the next batch.
  *
  * librdkafka sends in its own threads. It retries for up to request_timeout_ms, and never writes a
  * message twice into the log (idempotence). After that time, the caller may retry a message that

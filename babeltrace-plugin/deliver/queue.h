@@ -5,9 +5,10 @@
  * One mutex protects the queue, and is nearly always free: adding a span takes a few
  * instructions, and a sender locks the mutex a few times per batch.
  *
- * With a spool, the spooler thread takes batches, too, and puts them on disk. A batch goes to the
- * spooler while the spool has older spans, or while the queue fills up and the graph does not wait.
- * If not, the batch goes to a sender. So a single sender sends the spans in order.
+ * With a spool, the spooler thread takes batches, too, and puts them on disk: while the collector
+ * is away, and at the end of delivery. If the graph does not wait, the spooler also takes batches
+ * while the spool has older spans, or while the queue fills up. A sender takes a batch only while
+ * the spool is empty. So a single sender sends the spans in order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -61,7 +62,7 @@ struct spool_counts {
     uint64_t unreadable; /* pieces of files that are no record, of an unknown number of spans */
     uint64_t errors;     /* records that the disk did not take: their spans stay in the queue */
     uint64_t bytes;      /* on disk */
-    uint64_t lost_own;   /* spans of this sink that are lost */
+    uint64_t lost_own;   /* spans of this sink that left the spool, and were not accepted */
 };
 
 struct exporter_counts {
@@ -99,8 +100,8 @@ struct batch {
     uint32_t taken;                  /* spans in the batch when a thread last took the batch */
     struct batch_position next_span; /* the first span that is not encoded yet */
 
-    uint32_t ordered; /* members of order, in which spans are sent: see batch_arrange(); 0: none */
-    uint32_t *order;  /* offsets */
+    uint32_t ordered; /* the number of elements of `order`; 0: spans are sent as they arrived */
+    uint32_t *order;  /* the offsets of spans, as they are sent: see batch_arrange() */
     size_t order_room;
 };
 
@@ -200,11 +201,11 @@ bool queue_is_blocking(struct span_queue *queue);
 /* While draining, senders take the open batch at once, even if it is neither full nor old. */
 void queue_set_draining(struct span_queue *queue, bool is_draining);
 
-/* Senders take the open batch at once, if batch_timeout_ms is less than the time for which no
- * further span comes. */
+/* No further span will come for pause_ms. If this is longer than batch_timeout_ms, senders take the
+ * open batch at once. */
 void queue_note_pause(struct span_queue *queue, int64_t pause_ms);
 
-/* Spans that are not delivered at stop_ms count as undelivered. */
+/* Spans that are not delivered at stop_ms go to the spool; without one, they are undelivered. */
 void queue_stop(struct span_queue *queue, int64_t stop_ms);
 
 /* No further spans will arrive. Senders end when all waiting spans have an outcome. */

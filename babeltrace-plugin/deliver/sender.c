@@ -44,9 +44,9 @@ static struct batch_position sender_fill_body(struct sender *sender, uint32_t *c
 }
 
 /*
- * Gives up the body. If the graph waits, all delivery fails. Returns whether to try the next body.
- * Then the spans of the body that is given up get an outcome first, because queue_settled() expects
- * that spans are settled from left to right.
+ * Gives up the body. If the graph waits, all delivery fails. Returns whether the sender tries the
+ * next body. If so, the caller first settles the spans of this body, because queue_settled()
+ * expects that spans are settled from left to right.
  */
 static bool sender_give_up(struct sender *sender)
 {

@@ -27,7 +27,7 @@ void spool_set_route(struct spool *spool)
     queue_set_route(spool->queue, route);
 }
 
-/* Counts spans of the segment that no longer wait. counter: of the reason. */
+/* Counts spans of the segment that no longer wait. *counter: the count of the reason. */
 static void spool_leave(struct spool *spool, const struct segment *segment, uint64_t *counter,
                         uint64_t spans)
 {

@@ -29,7 +29,7 @@ enum spool_fsync {
 struct spool_options {
     enum protocol_format format; /* of the spans; records of another format are an error */
     const char *folder;          /* NULL: no spool. The spool creates the folder */
-    int64_t bytes;               /* of all files; above, the spool removes the oldest file */
+    int64_t bytes;               /* of all files; spool_put() at this limit: see may_drop */
     int64_t age_ms;              /* older records are not sent: see spool_log.h */
     enum spool_fsync fsync;
     int64_t senders; /* threads that send records at once */

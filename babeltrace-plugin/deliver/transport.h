@@ -30,13 +30,13 @@ struct transport_reply {
     struct error error;     /* empty: accepted without a remark */
 };
 
-/* Copied spans in runs. Each run is for one message of one partition. Zeros: none. */
+/* Copied spans in runs, a run for each message of a partition. Zeros: none. */
 struct arranged {
     struct body body;
     struct body_run *runs;
     size_t runs_room;
     uint32_t count;
-    uint32_t *slots; /* for each span, the results of arrange() */
+    uint32_t *slots; /* memory for arrange() to sort the spans */
     size_t slots_room;
 };
 
@@ -53,9 +53,10 @@ struct transport {
                  struct transport_reply *reply);
 
     /*
-     * NULL if the peer has no partitions. arrange() copies the spans of a run into `arranged`,
-     * which is empty, as runs that can be sent: each has `bytes` bytes at most. Returns false when
-     * out of memory. Then send() only queues a run, and await() waits until all replies are set.
+     * NULL if the peer has no partitions. arrange() copies the spans of a run into `arranged`, as
+     * runs that can be sent: each has `bytes` bytes at most, or one span. While `partitions` is 0,
+     * there is one run of any size. arrange() returns false when out of memory. A transport with
+     * arrange() only queues a run in send(); await() waits until all replies are set.
      */
     bool (*arrange)(struct transport *transport, const struct encoder *encoder, struct body_run run,
                     size_t bytes, struct arranged *arranged);

@@ -22,7 +22,7 @@ static bool is_of_host(const struct endpoint *endpoint)
     return strcmp(endpoint->ipv6, "::1") != 0 && strcmp(endpoint->ipv6, "::") != 0;
 }
 
-/* Notes the first tag of each key, which the assembler has set. */
+/* Notes the first tag of each key: the assembler has set that one. */
 static void note_tag(struct resource *resource, const struct span_entry *entry)
 {
     const struct text key = span_entry_key(entry);

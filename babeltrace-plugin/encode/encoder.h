@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 /* Limits of one span. The encoder leaves out what exceeds a limit, and the tag blkin.left_out
- * counts the missing parts. A collector refuses a request of some MiB as a whole, and a page shows
- * no more of a span than a person reads. */
+ * counts the missing parts. A collector refuses a whole request of some MiB, and nobody reads more
+ * of a span on a page. */
 
 /* Bytes before escaping. */
 #define LIMIT_NAME  1024U /* of a span or a service */

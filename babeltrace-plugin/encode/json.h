@@ -42,7 +42,7 @@ struct json_time {
 /* Same as json_put_integer(), but faster. `last` begins as {0}. */
 char *json_put_time(char *at, struct json_time *last, int64_t us);
 
-/* The byte in each byte of a word. */
+/* A word with this value in each of its bytes. */
 #define JSON_REPEAT(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Returns eight digits: spreads the nibbles to one per byte, then adds '0'..'9' or 'a'..'f'. */

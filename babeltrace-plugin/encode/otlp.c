@@ -531,7 +531,7 @@ static struct encoder *otlp_encoder_new(void)
     return &otlp->base;
 }
 
-/* empty_batch is an empty message. Without file_joint, two messages in a row are one message. */
+/* empty_batch is an empty message. No file_joint: two messages in a row are one message. */
 const struct protocol otlp_protocol = {
     .format = FORMAT_OTLP,
     .name = "otlp",

@@ -9,11 +9,11 @@
 #include "protobuf.h"
 #include "encoder.h"
 
-/* The first fields of a unit that begins a group, and of its ScopeSpans. */
+/* The tag of a unit that begins a group, and the tag of the ScopeSpans in that unit. */
 #define OTLP_RESOURCE_SPANS PB_BYTES(1)
 #define OTLP_SCOPE_SPANS    PB_BYTES(2)
 
-/* of an attribute */
+/* The fields of an attribute, and of its value. */
 #define OTLP_KEY        PB_BYTES(1)
 #define OTLP_VALUE      PB_BYTES(2)
 #define OTLP_VALUE_TEXT PB_BYTES(1)

@@ -58,7 +58,7 @@ static inline char *pb_put_id(char *at, uint64_t id)
     return at + sizeof(id);
 }
 
-/* Makes room for a length of two bytes or more. */
+/* pb_end() for a length of two bytes or more: moves the message up. */
 char *pb_end_long(char *length, char *at);
 
 /* Ends a message or another field with a length. `length` is the reserved byte, `at` the end.
@@ -91,7 +91,7 @@ static inline bool pb_is_plain_16(plain_bytes bytes)
     return (others[0] | others[1]) == 0;
 }
 
-/* Writes at most limit bytes of any text. */
+/* As pb_put_characters(), for a text that is too long, or not plain ASCII. */
 char *pb_put_mixed(char *at, struct text text, size_t limit, bool *cut);
 
 /* Writes the text's characters without a length. A text of more than limit bytes is cut, with a

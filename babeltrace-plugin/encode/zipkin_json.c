@@ -7,8 +7,8 @@
  * - plain decimal times > 0, a duration of at least 1;
  * - string tags, no key twice;
  * - checked addresses and ports, always a localEndpoint;
- * - no '|' in an annotation, which is a separator for the OpenTelemetry collector's Zipkin
- *   receiver.
+ * - no '|' in an annotation: the OpenTelemetry collector's Zipkin receiver takes that byte for a
+ *   separator.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -64,8 +64,8 @@ struct json_writer {
 #define LETTER(c) (UINT32_C(1) << ((c)&31))
 
 /* Returns true for keys with another meaning for the OpenTelemetry collector's receiver. The
- * receiver makes links, states and kinds of some tags. It takes the tags of a resource from one
- * span, and applies the tags to all spans of the service in a request. */
+ * receiver turns some tags into links, states and kinds. The receiver takes the tags of a resource
+ * from one span, and applies the tags to all spans of the service in a request. */
 __attribute__((noinline)) static bool is_taken(struct text key)
 {
     static const char *const prefixes[] = {"aws.",     "cloud.",   "container.", "deployment.",
@@ -509,8 +509,8 @@ static bool zipkin_is_answer(long status, struct text type, struct text body)
     return status == 202 || !first || ((first == '{' || first == '[') && !protocol_is_page(type));
 }
 
-/* The OpenTelemetry collector sends 500 when its queue is full: like 408, the cause may be the
- * batch or the collector. The cause of every other status is the collector. */
+/* The OpenTelemetry collector sends 500 when its queue is full. So the cause of 500, as of 408, may
+ * be the batch or the collector. The cause of the other statuses in `again` is the collector. */
 const struct protocol zipkin_protocol = {
     .format = FORMAT_ZIPKIN,
     .name = "zipkin",

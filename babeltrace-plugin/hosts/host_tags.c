@@ -34,7 +34,7 @@ static const struct host_view transmit = {
 static const struct {
     const char *name;
     bool has_instances;
-    const char *views[HISTORY_VIEWS_MAX];           /* names in hosts/host_view.h */
+    const char *views[HISTORY_VIEWS_MAX];           /* names for host_view_find() */
     const struct host_view *own[HISTORY_VIEWS_MAX]; /* views that only tags use */
 } groups[HOST_GROUPS] = {
     [GROUP_DISK] = {"disk", true, {"busy", "queue", "wait"}, {NULL}},
@@ -128,7 +128,7 @@ static struct range range_of(const struct tagging *tagging, struct host_part *pa
 
 /*
  * A finding says that the state of the host has probably cost the span time, so spans of a quiet
- * host have none. All values are means over the span's time.
+ * host have none. All values are means over the span's time; those of TCP are totals.
  * - A disk that is busy for 80 % of the time: most requests have to wait. Below that, by queueing
  *   theory for one server, a request waits for fewer than four others.
  * - Waiting for I/O without a busy disk: a network file system, or a limit of a cgroup. The limit
@@ -140,7 +140,7 @@ static struct range range_of(const struct tagging *tagging, struct host_part *pa
  *   limit is two runnable threads for each CPU.
  * - Steal: a tenth of the CPU time was another machine's.
  * - TCP: one lost segment costs 200 ms and more, and 1 % reduces the throughput. The finding needs
- *   more than 1 % of the host's segments.
+ *   at least 1 % of the host's segments.
  */
 #define DISK_BUSY_PERCENT       80
 #define IO_PERCENT              40

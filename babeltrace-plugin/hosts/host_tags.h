@@ -1,5 +1,6 @@
 /*
- * The tags that describe a span's host (doc/host.md lists them), with the findings in a sentence.
+ * The tags that describe a span's host: doc/host.md lists them. The tag blkin.host has the findings
+ * as text.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

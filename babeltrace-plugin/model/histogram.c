@@ -72,7 +72,7 @@ static const uint64_t bounds[SUBBUCKETS + 1] = {
 };
 
 /* The first slot of the octave for numbers with these 7 bits after the first bit. The right slot is
- * this one, or one of the two next. */
+ * this one, or one of the next two. */
 static const uint8_t first_slots[SUBBUCKETS] = {
     0,   2,   3,   5,   6,   8,   9,   10,  12,  13,  14,  16,  17,  18,  20,  21,  22,  24,  25,
     26,  27,  29,  30,  31,  32,  33,  35,  36,  37,  38,  39,  41,  42,  43,  44,  45,  46,  47,

@@ -13,7 +13,7 @@ struct open_trace {
     struct cds_list_head by_age;
     uint64_t id_high;
     uint64_t id;
-    int64_t last; /* the latest time when its last span was added */
+    int64_t last; /* the time when its last span was added */
     size_t bytes;
     struct trace_span *spans;
     uint32_t count;

@@ -48,7 +48,8 @@ void statistics_free(struct statistics *statistics);
  * Returns false when out of memory. */
 bool statistics_add_span(struct statistics *statistics, const struct trace_span *span);
 
-/* Returns the row of a pair; makes a new row if there is none. NULL when out of memory. */
+/* Returns the row of a pair, or the row of other pairs if the kind is full; makes a new row if
+ * there is none. NULL when out of memory. */
 struct statistics_row *statistics_add(struct statistics *statistics, enum statistics_kind kind,
                                       uint32_t first, uint32_t second);
 

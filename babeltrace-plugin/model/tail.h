@@ -4,7 +4,7 @@
  *
  *     error                  a span has failed
  *     gateway error          ... a span of this service
- *     > 1s                   the whole trace took longer (ns us ms s m)
+ *     > 1s                   the whole trace took longer (ns us ms s m h d)
  *     gateway:read > 20ms    a span of this service and name took longer
  *     * > p99                a span took longer than 99 % of the spans of its operation;
  *                            earlier periods had 1000 of them; also p95, p99.9

@@ -162,7 +162,7 @@ bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule
 
 /* ---- conditions ------------------------------------------------------------------------------ */
 
-/* Returns -1, 0 or 1. Values of two types, and NaN, are never equal and have no order: 2. */
+/* Returns -1, 0 or 1; 2: there is no order, as with NaN, or with a text that has no number. */
 static int key_compare(const struct rule_value *value, const struct rule_value *to)
 {
     if (to->type == VALUE_TEXT) {

@@ -213,7 +213,7 @@ static void pair_tag_all(struct pair_view *view)
     }
 }
 
-/* Tags the key of a request's half: see tracepoints/format/join.h. */
+/* Tags the span, which is half of a request, with its join key: tracepoints/format/join.h. */
 static void pair_tag_join(struct pair_view *view, const struct span_rule *rule)
 {
     char room[VALUE_SHOWN_MAX], digits[17];

@@ -238,8 +238,8 @@ static void pair_note(struct pairing *pairing, struct rule_run *run, const struc
                    .value = {.type = VALUE_INTEGER, .integer = (uint64_t)pairing->event->time_ns}});
 }
 
-/* A value may be of the epoch's clock or of the trace's clock: the time that is nearer to the event
- * counts. */
+/* A value may count from 1970, or from the origin of the trace's clock: the time that is nearer to
+ * the event counts. */
 static int64_t pair_moment(const struct event *event, int64_t value_ns)
 {
     const int64_t moved_ns = (int64_t)((uint64_t)value_ns + (uint64_t)event->origin.clock);

@@ -30,7 +30,7 @@
 struct pair_key {
     uint64_t hash;
     uint64_t hash_of_form; /* without the owner */
-    uint16_t form;         /* of the rule by whose own fields the key was made */
+    uint16_t form;         /* of the rule whose own fields made the key */
     size_t count;          /* an even number */
     uint64_t words[PAIR_KEY_WORDS];
 };
@@ -53,9 +53,8 @@ struct pair_thread {
 };
 
 struct pair_ids {
-    uint64_t trace_high;
-    uint64_t trace; /* 0, if trace_high and span are 0, too: not made yet */
-    uint64_t span;
+    uint64_t trace_high, trace; /* both 0: not made yet */
+    uint64_t span;              /* 0: not made yet */
     uint64_t parent;
 };
 
@@ -155,7 +154,7 @@ static inline const struct rule_value *pair_value(struct pairing *pairing, uint1
 /* ---- keys.c ---- */
 
 /* Makes the key of a rule from these fields of the current event, in pairing->key. Returns false if
- * a field is missing or too long. */
+ * a field or the thread is missing, or the key is too long. */
 bool pair_key_make(struct pairing *pairing, const struct rule_run *of,
                    const struct rule_fields *fields);
 
@@ -179,7 +178,7 @@ static inline void key_set_owner(struct pair_key *key, uint64_t owner)
 }
 
 /* Makes the key of the rule for the current event, unless the key of a rule of the same form is
- * made already. Returns false if a field is missing or too long. */
+ * made already. Returns false as pair_key_make() does. */
 static inline bool pair_key_of(struct pairing *pairing, struct rule_run *run)
 {
     if (pairing->key.form != run->rule->form)
@@ -319,6 +318,11 @@ void pair_store_values(struct pairing *pairing, struct pair_open *open);
 /* Handles a point of any kind except POINT_BEGIN and POINT_END. */
 void pair_take_other(struct pairing *pairing, const struct rule_point *point);
 
+/* Note the rule's first span, begin or end. Called only if the run has examples. */
+void report_note_span(const struct pair_open *open, const struct span *span);
+void report_note_begin(const struct pair_open *open);
+void report_note_end(const struct rule_run *run, const struct event *event);
+
 /* ---- make.c ---- */
 
 /* Returns the ids of an open span, made at the first call. */
@@ -341,11 +345,5 @@ static inline void pair_make_or_count(struct pairing *pairing, struct pair_open 
 
 void pair_lookup_note(struct pairing *pairing, uint16_t lookup);
 void pair_lookup_free(struct table_link *link);
-
-/* Called only if the run has examples. */
-
-void report_note_span(const struct pair_open *open, const struct span *span);
-void report_note_begin(const struct pair_open *open);
-void report_note_end(const struct rule_run *run, const struct event *event);
 
 #endif

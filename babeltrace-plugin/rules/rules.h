@@ -29,7 +29,7 @@ struct rule_value {
     enum rule_value_type type;
     bool is_negative; /* integer is two's complement */
     bool is_hex;      /* shown in hexadecimal: an address */
-    bool has_number;  /* of VALUE_TEXT: of an enumeration, whose number is integer */
+    bool has_number;  /* of VALUE_TEXT: a label of an enumeration, and `integer` is its number */
     uint64_t integer;
     union {
         double real;
@@ -70,10 +70,10 @@ bool stored_find(struct text bytes, uint16_t field, struct text name, struct rul
 #define RULES_KEY_MAX    16 /* fields of a key */
 #define RULES_FILE_MAX   (1U << 20)
 
-/* A field of an event, or the value that a lookup has for the field's value. */
 #define RULE_NO_LOOKUP UINT16_MAX
 #define RULE_NO_FORM   UINT16_MAX
 
+/* A field of an event, or the value that a lookup has for the field's value. */
 struct rule_operand {
     uint16_t field;
     uint16_t lookup;
@@ -175,7 +175,7 @@ struct span_rule {
     unsigned points;              /* a bit for each kind in the section */
     bool has_key, is_stack, tags_all;
     bool is_parent;        /* a rule names this one as parent, with a key */
-    bool encloses;         /* other spans of the thread have this span as their parent */
+    bool encloses;         /* is on the thread's stack, where other spans find their parent */
     enum rule_scope scope; /* without a key: of the thread */
     struct rule_fields key;
     uint16_t form; /* equal for rules whose keys have the same scope and fields */

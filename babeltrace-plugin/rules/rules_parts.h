@@ -24,8 +24,8 @@ bool rules_fail(struct rules_reader *reader, const char *expected, struct text g
 /* Returns zeroed memory that lives as long as the rules. NULL with the error set. */
 void *rules_alloc(struct rules_reader *reader, size_t size);
 
-/* Makes room for one more element in an array; a full array has a power of two of elements. The new
- * element is zero. Returns NULL with the error set. */
+/* Makes room for one more element in an array, whose room is a power of two. The new element is
+ * zero. Returns NULL with the error set. */
 void *rules_grow(struct rules_reader *reader, void *array, size_t count, size_t size);
 
 /* ---- rules.c ---- */

@@ -163,8 +163,8 @@ void assembler_finish(struct assembler *assembler, struct open_span *open)
     open_spans_give(&assembler->open, open);
 }
 
-/* Returns the oldest span of the first queue that has another span than `except`. Spans with an end
- * are finished first. NULL: there is no other span. */
+/* Returns the oldest span of the first queue whose oldest span is not `except`. Spans with an end
+ * are finished first. NULL: there is no such queue. */
 static struct open_span *assembler_oldest_except(struct assembler *assembler,
                                                  const struct open_span *except)
 {

@@ -19,11 +19,10 @@
  * So a recorded trace gives the same spans as the live one.
  *
  * With the original API, a server may record under the span id of its client. Zipkin must know such
- * spans (`shared` in struct span), but no event tells them. A server's span is shared if the
- * client's span,
- * at another endpoint, is open or was given out recently. Late events of a shared span, after its
- * time-out, make a shared span, too. A blkin:span is never shared: a server of libblkin gives its
- * span a new id.
+ * spans (`shared` in struct span), but no event marks them. A server's span is shared if the
+ * client's span, at another endpoint, is open or was given out recently. Late events of a shared
+ * span, after its time-out, make a shared span, too. A blkin:span is never shared: a server of
+ * libblkin gives its span a new id.
  *
  * Not thread-safe: one thread drives an assembler.
  *
@@ -122,7 +121,7 @@ struct assembler_counts {
     uint64_t spans_with_loss;  /* tagged blkin.lost, see assembler_note_loss() */
     uint64_t spans_corrected;  /* moved by a clock correction */
     uint64_t not_noted;        /* losses and clock samples: no memory, or beyond SOURCES_MAX */
-    uint64_t services_merged;  /* events of a service beyond ENDPOINTS_MAX */
+    uint64_t services_merged;  /* events of endpoints beyond ENDPOINTS_MAX */
 };
 
 /* Takes a finished span, and may tag it. The span and all that it points to are valid during the

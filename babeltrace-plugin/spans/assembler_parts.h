@@ -16,8 +16,8 @@
 struct log_record {
     char type; /* as in format.md; an annotation of any severity is 'a', a number's tag has a small
                   letter, an unknown record is '?' */
-    int64_t offset_ns; /* of 'a', '(' and ')': from the span's start, or from 'T'; of 't': before
-                          the former start */
+    int64_t offset_ns; /* of 'T': from the span's start; of 'a', '(' and ')': from the span's start,
+                          or from 'T'; of 't': before the former start */
     uint64_t bits;     /* of 'i', 'u', 'd' and 'b'; of '(': its kind; of '#': the number */
     uint16_t port;     /* of 'r' and 'e' */
     struct text key;   /* of tags; of 'r' and 'e': the ip; of 'a': its severity, empty for info */
@@ -89,7 +89,7 @@ const struct endpoint *assembler_endpoint(struct assembler *assembler, const str
 /* Counts the event as part of the span, or as lost for lack of room. */
 void assembler_count(struct assembler *assembler, struct open_span *open, bool in_span);
 
-/* Opens a span for the event, and may evict an older span. Returns NULL when out of memory. */
+/* Opens a span for the event, and may evict older spans. Returns NULL when out of memory. */
 struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
                                  const struct endpoint *endpoint);
 

@@ -101,8 +101,7 @@ struct event {
 
     bool is_cut; /* of the original's events: a text is only the beginning of a longer text */
 
-    /* of EVENT_RULE; NULL: log has the fields, and trace_id identifies the rules */
-    struct rule_event *ruled;
+    struct rule_event *ruled; /* of EVENT_RULE */
 };
 
 /* A metric's empty text is recorded as "-". */
@@ -127,14 +126,15 @@ enum decoded {
 
 /* ---- packed.c: packed texts ------------------------------------------------------------------ */
 
-/* The bits of the moment, age_ns; the clock supplies the upper bits. */
+/* A packed text has this number of low bits of the moment; the clock supplies the upper bits. */
 #define PACKED_MOMENT_BITS 48
 
 /*
  * Reads a packed text into the event. For EVENT_SPAN and EVENT_BEGIN: trace_id_high, span_id,
  * sequence, thread, dropped, age_ns, ip, port and the log. For other kinds: span_id, sequence,
- * thread, age_ns, and the log of EVENT_TAG. Returns false if the text is invalid for the kind, or
- * has another version.
+ * thread, age_ns, and the log of EVENT_TAG. age_ns gets the low bits of the moment: the caller
+ * computes the age by moment_age(). Returns false if the text is invalid for the kind, or has
+ * another version.
  */
 bool packed_read(struct event *event, struct text packed);
 

@@ -24,7 +24,7 @@ struct open_span {
     uint32_t events;  /* number of events in the span */
     bool has_timestamp;
     bool closing;
-    bool streaming;       /* of blkin:begin: has an end */
+    bool streaming;       /* began with blkin:begin; ends with blkin:end */
     bool evicted;         /* finished early */
     bool left_open;       /* a step that ended only with its span */
     bool given_out;       /* a step of a whole span that was streamed and given out before */

@@ -19,7 +19,7 @@ struct loss_interval {
     int64_t end_ns;
     uint64_t process; /* origin_process(); 0: any */
     uint64_t events;
-    uint64_t packets; /* of unknown content; this and events 0: unknown */
+    uint64_t packets; /* of unknown content; both 0: the size of the loss is unknown */
 };
 
 /* The last LOSSES_MAX intervals are stored. Of older intervals only the time from the first to the

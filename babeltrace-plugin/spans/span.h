@@ -36,7 +36,7 @@ void endpoint_table_free(struct endpoint_table *table);
  * IPv4-mapped address becomes IPv4. Any other ip, such as "NaN", is no address. A negative port is
  * a port that a signed 16-bit field wrapped. Returns NULL when out of memory.
  *
- * Services beyond ENDPOINTS_MAX share one endpoint, the overflow, with the service
+ * Endpoints beyond ENDPOINTS_MAX are one endpoint, the overflow, with the service
  * ENDPOINT_OVERFLOW. A service's name is cut to ENDPOINT_TEXT_MAX bytes: more than an encoder
  * writes, so the encoder sees that the name is too long.
  */
@@ -97,7 +97,7 @@ struct span_entry {
 /*
  * Ownership of the memory behind a span:
  *
- * - The log belongs to the source. chain_take() and exporter_add() copy the log.
+ * - The log belongs to the source: chain_take() and exporter_add() keep no pointer to it.
  *
  * - The endpoints belong to a struct endpoint_table. The chain and the exporter have pointers to
  * them, so the owner frees the table after chain_free() and exporter_free(). Spans of a pipeline
@@ -210,10 +210,10 @@ bool span_shift(struct span *span, int64_t by_ns);
  * Marks: the part of a trace that need not be read again.
  *
  * A mark is a position in the trace. A span carries the number of the last mark before its first
- * event, until the exporter or a stage has taken the span. The mark counts such spans. If a mark
- * and all earlier marks count 0, all spans that began before the next mark were given out.
+ * event, until the exporter takes the span or a stage leaves it out. The mark counts such spans. If
+ * a mark and all earlier marks count 0, all spans that began before the next mark were given out.
  *
- * All functions accept NULL: no marks.
+ * marks_hold() and marks_release() accept NULL: no marks.
  */
 /* The position after all events before time_ns, and after `events` events at time_ns. */
 struct trace_position {

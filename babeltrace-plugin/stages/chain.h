@@ -9,7 +9,7 @@
  * A new feature between the assembler and the exporter is a new stage: a struct that begins with
  * struct stage, and a struct stage_kind with its functions.
  *
- * Time is trace time. Not thread-safe: the graph's thread drives a chain.
+ * Time is trace time. Not thread-safe: one thread drives a chain.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -91,7 +91,7 @@ void chain_take(struct chain *chain, struct span *span, int64_t now_ns);
 void chain_advance(struct chain *chain, int64_t now_ns);
 
 /* No further span will arrive: takes about `most` spans out of the first stage that holds spans.
- * Returns whether a stage still holds spans. */
+ * Returns false if no stage holds spans. */
 bool chain_flush_some(struct chain *chain, unsigned most);
 
 uint64_t chain_held(const struct chain *chain);

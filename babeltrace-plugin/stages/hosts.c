@@ -57,11 +57,10 @@ static void hosts_free_part(struct hosts *hosts, struct host_part *part)
     free(part);
 }
 
-/* The stage forgets a host that was silent for this time. Spans wait for less. */
+/* The stage forgets an instance that was silent for this time. Spans wait for less. */
 #define FORGET_NS UINT64_C(600000000000)
 
-/* Frees the instances of groups that were silent for FORGET_NS. Returns whether the host has
- * others. */
+/* Frees the instances that were silent for FORGET_NS. Returns whether the host has others. */
 static bool hosts_forget_silent(struct hosts *hosts, struct stage_host *host, int64_t now_ns)
 {
     bool are_left = false;

@@ -50,7 +50,7 @@ struct hosts_counts {
 /* The stage passes all spans until metrics arrive. Returns NULL when out of memory. */
 struct stage *hosts_stage_new(const struct hosts_options *options);
 
-/* Adds an EVENT_METRIC. time_ns: the time of the sample, by the clock that spans have. */
+/* Adds an EVENT_METRIC. time_ns: of the sample, by the clock of spans; now_ns: trace time. */
 void hosts_stage_add(struct stage *stage, const struct event *event, int64_t time_ns,
                      int64_t now_ns);
 

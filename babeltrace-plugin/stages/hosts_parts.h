@@ -41,7 +41,7 @@ struct stage_host {
     struct host_part *next[HOST_GROUPS]; /* of the next sample: samples arrive in a fixed order */
     struct span_copy *first;             /* the longest held span, in trace time */
     struct span_copy *last;              /* NULL: the host is not in `waiting` */
-    int64_t complete_ns;                 /* all earlier samples have arrived */
+    int64_t complete_ns;                 /* each group has a sample of this time or later */
     int64_t wait_ns;                     /* the longest wait of a span */
     uint32_t name_length;
     char name[];

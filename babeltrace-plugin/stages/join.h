@@ -28,7 +28,7 @@
 
 #define JOIN_SETTLE_NS INT64_C(100000000)
 
-/* More halves of one key within wait_ns are no halves of a request. */
+/* If one key has more halves within wait_ns, the stage joins none of them. */
 #define JOIN_CANDIDATES_MAX 64
 
 struct join_options {
@@ -43,7 +43,7 @@ struct join_options {
 struct join_half {
     bool is_client;
     uint64_t key;
-    uint64_t network; /* the network; 0: the key alone is proof; see JOIN_TAG */
+    uint64_t network; /* where the key's addresses are unique; 0: in the world; see JOIN_TAG */
     uint64_t request_bytes, response_bytes; /* not used if network is 0 */
     uint64_t trace_id_high;
     uint64_t trace_id;

@@ -229,10 +229,10 @@ static void tail_read_again(struct tail_stage *tail)
         tail_rules_free(tail->rules);
         tail->rules = rules;
         error_set(&message,
-                  "the rules of tail sampling in \"%.300s\" have changed: the new rules hold",
+                  "the rules of tail sampling in \"%.300s\" have changed: the new rules apply",
                   tail->path);
     } else {
-        error_set(&message, "%s; the old rules still hold", error.text);
+        error_set(&message, "%s; the old rules still apply", error.text);
     }
     tail->options.warn(tail->options.context, message.text);
 }

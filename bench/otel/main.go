@@ -3,7 +3,7 @@
 //
 //	go run . (or: make bench-otel)
 //
-// What a span is handed to is a processor that does nothing.
+// Each span goes to a processor that does nothing.
 //
 // SPDX-License-Identifier: BSD-2-Clause
 package main

@@ -27,7 +27,7 @@ struct bench_source {
     bt_event_class *classes[KINDS];
 };
 
-/* The next event: number `step` of the span `span`. */
+/* The next event: number `step` of the span `span`; step 3 is of the span `open` before it. */
 struct source_position {
     uint64_t span;
     unsigned step;

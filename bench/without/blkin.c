@@ -1,5 +1,5 @@
 /*
- * libblkin/blkin.c without usage. The difference is the cost of level 0.
+ * libblkin/blkin.c without usage. Compared with libblkin/blkin.c, it shows the cost of level 0.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -21,7 +21,7 @@ struct connection {
     bool layers_are_spans;       /* as a separate span, not as a step of the request's span */
     bool has_parent;             /* the next member is set */
     struct blkin_context parent; /* of the server spans */
-    const char *export;          /* its name, without the trace context; "" has no tag */
+    const char *export;          /* the export's name without the trace context; "": no tag */
     uint16_t client_port;
     char client_ip[INET6_ADDRSTRLEN]; /* "": not over IP */
 };

@@ -20,7 +20,7 @@
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
 #define AHEAD_NS         100000 /* a new line begins this long after the current time */
 #define CLOCK_LINES      16 /* slots; a slot is reused 16 lines later, when no thread reads it */
-#define UNREAD_NS        10000000 /* no thread still uses a line that ended longer ago */
+#define UNREAD_NS        10000000 /* a line that ended longer ago is in use by no thread */
 
 /* The first line is the identity, for ticks that are ns of CLOCK_MONOTONIC. */
 static struct blkin_clock_line clock_lines[CLOCK_LINES] = {
@@ -174,7 +174,7 @@ static uint64_t clock_ticks_in(uint64_t ns, uint64_t rate)
     return (uint64_t)(((unsigned __int128)ns << 32) / rate);
 }
 
-/* Adds a line that begins at the current time of the span clock and meets CLOCK_MONOTONIC. */
+/* Adds a line that begins on the old line, AHEAD_NS from now, and meets CLOCK_MONOTONIC. */
 static void clock_line_converge(struct moment now, uint64_t rate, uint64_t apart_ns)
 {
     const uint64_t ahead = clock_ticks_in(AHEAD_NS, rate);
@@ -193,8 +193,8 @@ static void clock_line_converge(struct moment now, uint64_t rate, uint64_t apart
     });
 }
 
-/* Adds a line that begins at CLOCK_MONOTONIC. ticks: a reading of the counter after the end of the
- * old line, which the new line includes. */
+/* Adds a line that begins at CLOCK_MONOTONIC. The new line includes `ticks`, a reading of the
+ * counter after the end of the old line. */
 static void clock_line_restart(struct moment now, uint64_t rate, uint64_t ticks)
 {
     const uint64_t ago = now.ticks - ticks;

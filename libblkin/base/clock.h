@@ -7,9 +7,9 @@
  * CLOCK_MONOTONIC when the next line is due. So a counter value means the same time in all threads,
  * and time never goes back.
  *
- * In two cases the new line begins at CLOCK_MONOTONIC: if the two clocks differ by CLOCK_STEP_NS,
- * as after a suspend; and if no thread has read the clock since the old line ended. (The first rate
- * is measured in 0.2 ms, so after an idle second the old line would be wrong by 50 us.)
+ * In three cases the new line begins at CLOCK_MONOTONIC: the two clocks differ by CLOCK_STEP_NS, as
+ * after a suspend; the counter has stepped back; no thread has read the clock since the old line
+ * ended. (The first rate is measured in 0.2 ms: after an idle second, it is wrong by 50 us.)
  *
  * All functions are async-signal-safe. -DBLKIN_PORTABLE, for tests, builds the code for processors
  * other than x86-64, in other files too.

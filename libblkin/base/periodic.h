@@ -22,7 +22,7 @@ struct blkin_wiped {
     /* When the periodic work is due: a cached copy. BLKIN_PERIODIC_ALWAYS forces the slow path
      * while usage is measured or spans are checked. */
     uint64_t periodic_due_ticks;
-    uint32_t process_mark; /* 0: no handler of pthread_atfork(3) has run: see blkin_forked_() */
+    uint32_t process_mark; /* 0: no handler of forks has run in this child: see process.h */
 } __attribute__((aligned(BLKIN_PAGE_SIZE)));
 
 extern __attribute__((visibility("hidden"))) struct blkin_wiped blkin_wiped;

@@ -1,8 +1,8 @@
 /*
  * The table of the functions that record events.
  *
- * The code that records needs only this pointer, which process/ sets. So it does not depend on
- * process/.
+ * The code that records needs only the pointer to this table. As process/ sets the pointer, that
+ * code does not depend on process/.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,10 +21,10 @@ extern __attribute__((visibility("hidden"))) const struct blkin_provider blkin_n
 
 /*
  * A bit in the word of blkin_gate_ and of an event of the original API. If the bit is set, the
- * caller does the periodic work if it is due, and then reads the word again. So a program that
- * records nothing finds the agent's rings, too.
+ * caller does the periodic work if it is due, and then checks whether the event is enabled. So a
+ * program that records nothing finds the agent's rings, too.
  *
- * With this bit alone, no span is wanted now. With bit 0, too, that is not known yet.
+ * Without bit 0, only LTTng may want the event. With bit 0, the event is on, or that is not known.
  */
 #define BLKIN_LOOKS_FOR_RINGS 2
 

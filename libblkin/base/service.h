@@ -22,8 +22,8 @@ struct blkin_service {
 };
 
 /* A span contains a copy, whose size is rounded up to a multiple of this. */
-#define SERVICE_STEP 4
-_Static_assert(sizeof(struct blkin_service) % SERVICE_STEP == 0, "a rounded size is within it");
+#define SERVICE_ALIGN 4
+_Static_assert(sizeof(struct blkin_service) % SERVICE_ALIGN == 0, "a rounded size is within it");
 
 static inline const char *blkin_service_name(const struct blkin_service *service)
 {

@@ -13,7 +13,7 @@ _Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER
 
 blkin_thread_fn *blkin_thread_prepare;
 
-const uint64_t blkin_id_factors[2] = {BLKIN_ID_FACTOR, BLKIN_ID_STEP};
+const uint64_t blkin_id_factors[2] = {BLKIN_ID_FACTOR, BLKIN_ID_INCREMENT};
 
 /* Returns a seed that differs by process, thread and time: for kernels and sandboxes without
  * getrandom(2). */

@@ -37,22 +37,22 @@ struct blkin_thread {
 
 /* The counter is not seeded. Then the next id is 0. So one test finds both this case and the id 0
  * of a seeded counter, which is invalid. */
-#define BLKIN_ID_COUNTER_UNSEEDED (-BLKIN_ID_STEP)
+#define BLKIN_ID_COUNTER_UNSEEDED (-BLKIN_ID_INCREMENT)
 
 extern __attribute__((visibility("hidden"),
                       tls_model("initial-exec"))) _Thread_local struct blkin_thread blkin_thread;
 
 typedef void blkin_thread_fn(void);
 
-/* Prepares a thread at its first record: opens the library, allocates. NULL until the first need of
- * process/. (A constructor could not set the pointer in time, because a constructor of the program
+/* Prepares a thread at its first record: opens the library, allocates. NULL until process/ sets
+ * it. (A constructor could not set the pointer in time, because a constructor of the program
  * may run before it.) */
 extern __attribute__((visibility("hidden"))) blkin_thread_fn *blkin_thread_prepare;
 
 __attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);
 
-/* Returns the calling thread's state, prepared for recording. May change blkin_provider(), so
- * callers call it before. */
+/* Returns the calling thread's state, prepared for recording. May change the result of
+ * blkin_provider(), so callers call this function first. */
 static inline struct blkin_thread *blkin_this_thread(void)
 {
     struct blkin_thread *thread = &blkin_thread;
@@ -69,23 +69,23 @@ extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[2];
 
 /* Advances the counter by a single instruction, so that a signal handler never gets the id of the
  * code that it interrupts. No lock prefix is needed, because only this thread uses the counter. */
-static inline uint64_t blkin_id_step(struct blkin_thread *thread)
+static inline uint64_t blkin_id_advance(struct blkin_thread *thread)
 {
-    uint64_t step = blkin_id_factors[1];
+    uint64_t increment = blkin_id_factors[1];
 #if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
-    uint64_t before = step;
+    uint64_t before = increment;
 
     __asm__("xaddq %0, %1" : "+r"(before), "+m"(thread->id_counter) : : "cc");
-    return before + step;
+    return before + increment;
 #else
-    return __atomic_add_fetch(&thread->id_counter, step, __ATOMIC_RELAXED);
+    return __atomic_add_fetch(&thread->id_counter, increment, __ATOMIC_RELAXED);
 #endif
 }
 
 /* Returns 64 random bits. 0 is no id: the caller then calls blkin_thread_seed() and tries again. */
 static inline uint64_t blkin_id_try(struct blkin_thread *thread)
 {
-    uint64_t id = blkin_id_step(thread);
+    uint64_t id = blkin_id_advance(thread);
 
     id = (id ^ (id >> 32)) * blkin_id_factors[0];
     return id ^ (id >> 29);

@@ -276,8 +276,8 @@ int blkin_context_from_environment(struct blkin_context *context)
 }
 
 /* Writes the prefix into the room that the caller has left before a value of `length` bytes.
- * Returns the length of prefix and value. Returns a `length` of 0 (no value), or an error, as it
- * is. */
+ * Returns the length of prefix and value. A `length` that is 0 (no value) or an error is returned
+ * unchanged. */
 static int put_variable(char *buffer, const char *prefix, int length)
 {
     const int before = (int)strlen(prefix);

@@ -1,5 +1,5 @@
 /*
- * The event blkin:metric. Only `blkin agent` links it, not traced programs.
+ * The event blkin:metric. Only the command `blkin` contains this code, not traced programs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,6 @@
 /*
  * The common part of the policies: texts from the program, the environment and a file that may
- * change; numbers in texts; rates. Used by sampling, slow spans and libblkin-preload.so; the agent
- * uses the rates.
+ * change; numbers in texts; rates. Used by sampling, slow spans, libblkin-preload.so and the agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,7 +30,7 @@ struct blkin_policy_source {
     bool has_lines;       /* the file has several lines; false: only its first line counts */
     bool always_reports;  /* reports errors even without BLKIN_DEBUG */
     /* Puts the policy in force. Called with the lock held. Returns NULL, or the part of the text
-     * that is wrong, in the callee's memory. */
+     * that is wrong, which is valid as long as the lock is held. */
     const char *(*take)(const char *text);
     char *offered; /* BLKIN_POLICY_TEXT_MAX bytes for the last text of blkin_policy_offer() */
     pthread_mutex_t lock;
@@ -55,8 +54,8 @@ void blkin_policy_init(struct blkin_policy_source *source);
  * handler that interrupts blkin_policy_set(). */
 void blkin_policy_refresh(struct blkin_policy_source *source);
 
-/* Applies the host's text (shorter than BLKIN_POLICY_TEXT_MAX), unless the program has its own.
- * Ignores an unchanged text. Does nothing if the lock is held. Async-signal-safe. */
+/* Applies the agent's text (shorter than BLKIN_POLICY_TEXT_MAX), unless is_own. Ignores a text that
+ * has not changed. Does nothing if the lock is held. Async-signal-safe. */
 void blkin_policy_offer(struct blkin_policy_source *source, const char *text);
 
 /* Called in a child of fork(2), while it has one thread: another thread of the parent may have held

@@ -14,7 +14,7 @@
 
 struct blkin_decision {
     bool sampled;
-    uint32_t ppm; /* sampled share in millionths; 0: not a share, but a rate limit */
+    uint32_t ppm; /* sampled share in millionths; 0: not known, as with a rate limit */
 };
 
 /* Decides for a root span. trace_id: the low 64 bits. */

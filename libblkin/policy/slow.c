@@ -181,7 +181,7 @@ void blkin_slow_after_fork(void)
     blkin_policy_after_fork(&blkin_slow_source);
     slow_sequence = 0;
     if (!slow_has_suppressed)
-        return; /* writes to no page that the parent shares */
+        return; /* so the child copies no page of the slots */
     slow_has_suppressed = false;
     for (unsigned i = 0; i < SLOW_SLOTS; i++)
         memset(slow_slots[i].suppressed, 0, sizeof(slow_slots[i].suppressed));

@@ -39,7 +39,7 @@ struct blkin_slow_rules {
     char globs[BLKIN_POLICY_TEXT_MAX];
 };
 
-/* Parses the text; "": no rules. Returns NULL, or the wrong part, which points into `rules`. */
+/* Parses the text; "": no rules. Returns NULL, or the wrong part, which is in `rules` or `text`. */
 const char *blkin_slow_parse(struct blkin_slow_rules *rules, const char *text);
 
 /* Returns the index of the first matching rule, or BLKIN_SLOW_NO_RULE. Of the rules of duration,

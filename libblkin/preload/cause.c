@@ -25,7 +25,7 @@ static size_t cause_common_length(const struct interaction *interaction, struct 
 
 /* A summary of the thread's open requests. */
 struct survey {
-    unsigned count;    /* requests that may make a call now; three members are about these: */
+    unsigned count;    /* requests that may make a call now; the next three members are of them: */
     unsigned in_round; /* those for which the thread has read since it last waited */
     unsigned uncalled; /* those that have made no call so far */
     struct interaction *last;   /* the last one in the list */

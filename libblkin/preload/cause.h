@@ -70,8 +70,8 @@ void cause_begin_at(struct blkin_span *span, const char *name, struct cause caus
 enum preload_cause cause_begin_child(struct blkin_span *span, const char *name, size_t length,
                                      enum blkin_kind kind);
 
-/* Returns the number of open requests that this thread has read for since it last waited: its work
- * may be for all of them. 0: the thread has no current work. */
+/* Returns the number of requests that this thread's work may be for: the open ones that it has read
+ * for since it last waited, plus 1 for all from before tracing. 0: the thread has no work. */
 unsigned cause_sharers(void);
 
 #endif

@@ -251,7 +251,7 @@ void preload_config_clear(struct preload_config *config)
     config->usage = PRELOAD_USAGE_UNSET;
 }
 
-/* ---- keys and values ---- */
+/* ---- what the configuration selects ---- */
 
 bool preload_config_has_port(const struct preload_config *config, unsigned port)
 {

@@ -67,7 +67,7 @@ static inline bool preload_is_known(const struct preload_slot *slot)
 /* ---- connections ---- */
 
 enum role {
-    ROLE_NONE,   /* not traced: neither side, or a port that is not configured */
+    ROLE_NONE,   /* not traced: the side is unknown, or the socket cannot be traced */
     ROLE_SERVER, /* accepted */
     ROLE_CLIENT, /* connected */
 };
@@ -105,7 +105,7 @@ struct connection {
     uint64_t received, sent; /* bytes */
     uint64_t cookie;         /* of the socket, from its first request on; 0: unknown */
     uint64_t key;            /* hash for its interactions' keys; 0: unknown */
-    uint64_t location;       /* hash of this host; 0: the key is unique without it (join.h) */
+    uint64_t location;       /* of this half, see join.h; 0: the key is unique without it */
     unsigned checked_by;     /* generation of the configuration that set is_traced */
     uint32_t slots;          /* number of descriptors */
     uint32_t forks;          /* preload_forks when current and opener were set */

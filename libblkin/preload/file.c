@@ -29,8 +29,8 @@ enum { /* values of preload_slot.file without a struct file_state */
        NAMED,   /* not examined, but slot->file_memory has the path of open(2) */
 };
 
-/* Returns slot->file_memory, or NULL. Other threads find the state by the slot, so the pool does
- * not publish the state. */
+/* Returns slot->file_memory, which may be new, or NULL. Other threads find the state by the slot,
+ * so the pool does not publish the state. */
 static struct file_state *file_memory_of(struct preload_slot *slot)
 {
     void *there = __atomic_load_n(&slot->file_memory, __ATOMIC_ACQUIRE);
@@ -302,8 +302,8 @@ static void file_end_deferred(const struct file_call *call, uint64_t ns, int64_t
     struct deferred_call *deferred;
     struct deferred_call now;
 
-    if (!cause) { /* a signal handler's calls within this call have ended it */
-        preload_count(PRELOAD_FILE_NOBODYS);
+    if (!cause) { /* calls of a signal handler within this call have ended the request */
+        preload_count(PRELOAD_FILE_CAUSELESS);
         return;
     }
     deferred = ns < DEFER_MAX_NS ? file_find_free_deferred() : NULL;
@@ -429,7 +429,7 @@ static bool file_begin(struct file_call *call, const struct file_state *file)
     } else if (interaction_thread.work) {
         return true;
     }
-    preload_count(PRELOAD_FILE_NOBODYS);
+    preload_count(PRELOAD_FILE_CAUSELESS);
     return false;
 }
 

@@ -42,7 +42,7 @@ enum phase {
 struct interaction {
     struct pool_item item; /* referenced by connection, thread, lists and its calls */
     uint8_t phase;         /* also read without a reference: change it only by atomic stores */
-    uint8_t cause;         /* the first member that interaction_make() clears */
+    uint8_t cause;         /* enum preload_cause; the first member that interaction_make() clears */
     bool is_worked_for;    /* a thread works for this request */
     bool is_partial;       /* the last write was incomplete, or more will follow */
     bool is_ambiguous;     /* a call may have been for this or for another request */
@@ -91,7 +91,7 @@ struct interaction_thread {
     struct interaction_worker *worker; /* NULL: no interaction so far */
     uint64_t round;                    /* number of waits for events of several descriptors */
     pool_name heard;      /* the request just read, while the thread has done nothing else */
-    pool_name called;     /* the request of the last call that this round made right after a read */
+    pool_name called;     /* the request of this round's last call that came right after a read */
     bool has_one_event;   /* the wait of this round has slept and returned one event */
     bool is_in_order;     /* the thread once called for a request before it read the next one */
     bool is_out_of_order; /* the thread once did other work between a read and its call */
@@ -202,6 +202,11 @@ void interaction_finish(struct interaction *interaction);
 /* Ends and detaches an interaction that gets no answer. The caller has a reference. */
 void interaction_give_up(struct interaction *interaction);
 
+/* Calls a function for the worker of each thread. */
+void interaction_for_each_worker(void (*look)(void *worker));
+/* Called after interaction_end_thread(). Releases the thread's worker. */
+void interaction_drop_worker(void);
+
 /* ---- held: interaction_held.c ---- */
 
 /* Adds `count` bytes of the answer. From the first part on, the interaction is held. */
@@ -230,15 +235,10 @@ void interaction_begin_round(void);
 /* Called when the thread has waited for INTERACTION_HOLD_NS without an event. */
 void interaction_after_idle(void);
 
-/* Calls a function for the worker of each thread. */
-void interaction_for_each_worker(void (*look)(void *worker));
-
 /* Records all answered interactions that are held. */
 void interaction_flush_all(void);
 /* Called at the end of the calling thread. Records its answered interactions that are held. */
 void interaction_end_thread(void);
-/* Called after interaction_end_thread(). Releases the thread's worker. */
-void interaction_drop_worker(void);
 
 /* Called when tracing is off. Ends the thread's work, and gives up its held interactions. */
 void interaction_drop_held(void);

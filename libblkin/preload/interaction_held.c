@@ -120,7 +120,7 @@ static bool interaction_is_over_by_now(const struct interaction *held)
     return interaction_is_complete(held) && interaction_hold_end_ns(held) <= blkin_now();
 }
 
-/* Ends interactions of other threads, too: these may be waiting in a call without a wrapper. */
+/* Ends interactions of other threads, too: such a thread may wait in a call without a wrapper. */
 static void interaction_finish_others(void *worker)
 {
     interaction_finish_if(worker, interaction_is_over_by_now);

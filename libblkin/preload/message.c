@@ -55,7 +55,7 @@ void called_forget_opener(struct connection *connection)
 }
 
 /* Ends the current interaction if it is answered. Returns true if the current interaction still
- * waits for its answer. Gives an interaction whose first write failed to this thread. */
+ * waits for its answer. If its first write failed, this thread becomes its worker. */
 static bool called_end_answered(struct connection *connection)
 {
     struct interaction *interaction = interaction_current(connection);
@@ -305,8 +305,8 @@ bool message_after_answer(pool_name written, size_t count, size_t wanted)
     return is_all;
 }
 
-/* If a thread is still sending the answer, that thread records the interaction: the peer
- * may close the connection right after the last byte. */
+/* If a thread is still sending the answer, that thread records the interaction: the peer may close
+ * the connection right after the last byte. */
 void message_end_connection(struct connection *connection)
 {
     struct interaction *interaction = interaction_current(connection);

@@ -31,7 +31,7 @@ void message_end_sending(struct connection *connection);
 /* Called when tracing is off. Gives up the connection's interactions. */
 void message_give_up_connection(struct connection *connection);
 
-/* Called when the program connects. is_on: finds the request that is certainly the cause. */
+/* Called when the program connects. is_on: also finds the request that is certainly the cause. */
 void called_connect(int fd, const struct sockaddr *address, socklen_t length, bool is_on);
 
 /* Called when the program waits to write on a client's connection. Finds the request that is

@@ -60,7 +60,7 @@ void pool_reserve(struct pool *pool)
     }
 }
 
-#define POOL_LINE 64 /* two threads that use two objects share no cache line */
+#define POOL_LINE 64 /* two chunks share no cache line */
 
 /*
  * The first chunks of all pools. A child of fork(2) that has one connection needs no others: it

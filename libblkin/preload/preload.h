@@ -7,12 +7,13 @@
  * spans are wanted, the guard against calls of our own code, and the identity of the process.
  *
  * Each file uses only files that are earlier in this list:
- *   - config: the configuration; real: the functions of libc
+ *   - config: the configuration; real: the functions of libc; key: hashes of data of requests
  *   - preload: this file
  *   - pool: objects without locks
  *   - thread: the counts and the end of each thread
  *   - connection: the table of descriptors, and connections
- *   - interaction: a request with its answer, and those of a thread; file_sums: its file calls
+ *   - interaction: a request with its answer, and all requests of a thread; file_sums: sums
+ *     of file calls
  *   - cause: the request that has caused a call
  *   - served: messages on an accepted connection
  *   - message: messages on a client's connection, and the functions that wrappers of sockets call
@@ -82,8 +83,8 @@ static inline bool preload_is_quiet(void)
 
 /*
  * A signal handler may leave a call by siglongjmp(3), and the call never ends. Returns true if the
- * call that began in the stack frame `frame` was left. The caller is in the frame `now`: it would
- * be lower within that call. Frames: __builtin_frame_address(0) of this thread.
+ * call that began in the stack frame `frame` was left. The caller is in the frame `now`, which
+ * would be lower within that call. Frames: __builtin_frame_address(0) of this thread.
  */
 __attribute__((cold)) bool preload_was_left(const void *frame, const void *now);
 
@@ -118,9 +119,9 @@ static inline bool preload_is_wanted(void)
 }
 
 /*
- * Returns true if the call is to be recorded. False: no spans are wanted, or the caller is this
- * library, LTTng, or a signal handler that interrupted this library. The wrapper then only calls
- * the real function; a wrapper of sockets also counts bytes.
+ * Returns true if the call is to be recorded. False: spans are not wanted, the program is not
+ * traced, or the caller is this library, LTTng, or a signal handler that interrupted this library.
+ * The wrapper then only calls the real function; a wrapper of sockets also counts bytes.
  */
 static inline bool preload_is_on(void)
 {

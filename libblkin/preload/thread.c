@@ -70,7 +70,7 @@ void thread_end_process(void)
 }
 
 /* This function must run after main() and before LTTng's end. So it is not a destructor: the first
- * interaction registers it with atexit(3). */
+ * call of thread_follow() registers it with atexit(3). */
 static void thread_at_exit(void)
 {
     if (!preload_is_filtered)

@@ -24,7 +24,7 @@ bool thread_is_any_followed(void);
     X(SERVED, "served") /* answered interactions of servers */                                     \
     X(CALLED, "called") /* answered interactions of clients */                                     \
     X(FILE_CALLS, "files") /* spans of file calls */                                               \
-    X(FILE_NOBODYS, "nobodys-files") /* file calls for no request: no span */                      \
+    X(FILE_CAUSELESS, "causeless-files") /* file calls for no request: no span */                  \
     X(UNANSWERED, "unanswered") /* requests without an answer: a span only if they caused calls */ \
     X(UNASKED, "unasked") /* messages without a request, such as greetings: no span */             \
     X(LATE, "late") /* reads and writes after the interaction was recorded: no span */             \
@@ -45,8 +45,8 @@ enum preload_count { PRELOAD_EACH_COUNT(PRELOAD_COUNT_) PRELOAD_COUNTS };
 /* Adds 1 to a count of the calling thread. */
 void preload_count(enum preload_count what);
 
-/* Called at the end of the process. Calls start_end_all(), and prints the counts if BLKIN_DEBUG is
- * set. */
+/* Called at the end of the process. Calls start_end_all(). Unless the process is quiet, prints the
+ * counts if BLKIN_DEBUG is set. */
 void thread_end_process(void);
 
 /* Called in a child of fork(2). Forgets the threads and counts of the parent. */

@@ -1,6 +1,6 @@
 /*
  * Wrappers of calls that reduce the process's rights, such as seccomp(2), chroot(2) and setuid(2).
- * The last two wrappers also skip calls that LTTng makes at the end of the process.
+ * The wrappers of pthread_cancel(3) and syscall(2) skip calls of LTTng at the end of the process.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -21,7 +21,7 @@
 
 static const struct timespec hold_time = {.tv_nsec = INTERACTION_HOLD_NS};
 
-#define IDLE_LOOKS 4 /* waits in a row with time-out 0 and no event that begin no round */
+#define IDLE_LOOKS 4 /* so many waits in a row with time-out 0 and no event begin no round */
 
 /* number of waits in a row with time-out 0 and no event */
 static __thread unsigned poll_looks __attribute__((tls_model("initial-exec")));
@@ -151,9 +151,9 @@ static bool poll_is_socket(int fd)
 }
 
 /*
- * Returns true if the thread has waited for at most one server's connection, and for clients'
- * connections: it works for one client. An idle pipe does not count: it may be the one that signals
- * the program's end.
+ * Returns true if the thread has waited for at most one accepted connection, beside connections
+ * that the program has made: it works for one client. An idle pipe does not count: it may be the
+ * one that signals the program's end.
  */
 static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
 {

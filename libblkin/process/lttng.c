@@ -74,8 +74,8 @@ void blkin_lttng_report(void)
 
 /* ---- the decision ---- */
 
-/* Returns true if the folder has a session daemon's socket. Its path is directory and below,
- * joined. */
+/* Returns true if the folder has a session daemon's socket. The folder's path is directory and
+ * below, joined. */
 static bool lttng_has_socket(const char *directory, const char *below)
 {
     char path[PATH_MAX];
@@ -176,9 +176,9 @@ static bool lttng_is_in_base_namespace(struct link_map *object)
 
 /*
  * Opens the provider in the folder of this shared object, if the path is trustworthy. Returns NULL
- * in three cases: in a program with libblkin.a, where the name is argv[0]; if the path is relative
- * to the working directory; and in a set-user-ID program, where only ld.so knows the trusted
- * folders.
+ * on failure, and without a try in three cases: in a program with libblkin.a, where the name is
+ * argv[0]; if the path is relative to the working directory; and in a set-user-ID program, where
+ * only ld.so knows the trusted folders.
  */
 static void *lttng_open_beside(const struct link_map *object)
 {

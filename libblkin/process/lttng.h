@@ -36,8 +36,8 @@ void blkin_lttng_leave(const char *reason);
 
 /*
  * For libblkin-preload.so, which defines blkin_preload_decides_: then libblkin's constructor does
- * not load LTTng, and the preload calls blkin_lttng_start_(). If the agent's rings are there, it
- * loads LTTng only with BLKIN_LTTNG=yes.
+ * not load LTTng, and the preload calls blkin_lttng_start_(). If the agent's rings are there, that
+ * call loads LTTng only with BLKIN_LTTNG=yes.
  */
 extern const char blkin_preload_decides_ __attribute__((weak));
 BLKIN_PUBLIC void blkin_lttng_start_(bool may_load);

@@ -278,7 +278,7 @@ void blkin_do_periodic(uint64_t now_ticks)
     (void)pthread_setcancelstate(cancel_state, NULL);
 }
 
-uint64_t blkin_look(void)
+uint64_t blkin_look_for_rings(void)
 {
     uint64_t now_ticks;
 
@@ -291,7 +291,7 @@ uint64_t blkin_look(void)
 
 void blkin_heartbeat(void)
 {
-    (void)blkin_look();
+    (void)blkin_look_for_rings();
 }
 
 /* ---- threads, forks, filters ---- */

@@ -70,7 +70,7 @@ bool blkin_process_refresh(void);
 /* Called when BLKIN_LOOKS_FOR_RINGS is set. Opens the library, and does the periodic work if it is
  * due. Returns the current ticks. The opening may change the clock, so earlier ticks are not
  * comparable. */
-uint64_t blkin_look(void);
+uint64_t blkin_look_for_rings(void);
 
 /* Looks for rings, reads the policies' files, and records the process event. One thread does the
  * work; others return at once. */

@@ -8,8 +8,8 @@
  * descriptor is still the same socket. The number is high if possible, because some programs expect
  * low numbers for their own descriptors.
  *
- * System calls that libblkin-preload.so wraps are made by syscall(2), so it ignores them.
- * Only one thread at a time may call these functions. They are async-signal-safe.
+ * The functions use syscall(2) for calls that libblkin-preload.so wraps, so the preload ignores
+ * them. Only one thread at a time may call these functions. They are async-signal-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -56,7 +56,7 @@ __attribute__((constructor)) static void ring_store_variable(void)
         (void)snprintf(ring_variable_at_start, sizeof(ring_variable_at_start), "%s", chosen);
 }
 
-/* Sets ring_path. Returns false if no socket is wanted, or its folder is missing. */
+/* Sets ring_path. Returns false if no socket is wanted or named, or its folder is missing. */
 static bool ring_choose_path(void)
 {
     const char *chosen = secure_getenv(RING_VARIABLE);
@@ -169,7 +169,7 @@ void ring_find_report(void)
     else if (ring_path[0] == '\0')
         blkin_debug_say(
             "libblkin: no rings: this processor, C library or kernel cannot write them, "
-            "or BLKIN_RINGS=none is in the environment");
+            "or BLKIN_RINGS in the environment is none, or no path");
     else
         blkin_debug_say("libblkin: no rings: there is no folder %s", ring_path);
 }
@@ -299,8 +299,8 @@ static enum ring_found ring_search_quietly(void)
     return RING_NEVER;
 }
 
-/* The search waits for an answer after this number of changes of the user at most. A worker process
- * of root changes its user once, at its start. */
+/* The search waits for an answer only after the first changes of the user, this number of times. A
+ * worker process of root changes its user once, at its start. */
 #define RING_USERS_AWAITED 2
 
 static unsigned ring_changes; /* number of changes of the user */

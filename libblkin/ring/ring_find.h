@@ -31,7 +31,7 @@ static inline const struct ring_map *ring_map(void)
 void ring_find_begin(void);
 
 /* Waits for the agent's answer. At the program's start it waits up to 0.3 s, so that the program's
- * first spans are in the rings. After that a wait would delay a request, and takes up to 5 ms. */
+ * first spans are in the rings. A later wait delays a request, and takes 5 ms at most. */
 void ring_find_wait(bool is_at_start);
 
 /*
@@ -40,8 +40,8 @@ void ring_find_wait(bool is_at_start);
  * now. A process that can become root again uses root's memory.
  *
  * Waits up to 5 ms in two cases: after the first two changes of the user, and in a forked child if
- * the agent has left the parent's memory. A quiet process only checks whether the agent has left
- * the memory. Async-signal-safe.
+ * the agent has left or replaced the parent's memory. Waits up to 0.9 s on a kept connection. A
+ * quiet process only checks whether the agent has left the memory. Async-signal-safe.
  */
 enum ring_found ring_find(void);
 

@@ -117,8 +117,8 @@ static struct ring_map *ring_map_at_new_address(int descriptor, size_t bytes, co
     return NULL;
 }
 
-/* Maps a memory that this process has had before at the same address. With new addresses, a process
- * that often changes its user, or outlives many agents, would have too many mappings. */
+/* Maps a memory that this process has had before, at the same address. With new addresses, a
+ * process that often changes its user, or outlives many agents, would have too many mappings. */
 static struct ring_map *ring_map_at_old_address(struct ring_map *map, int descriptor,
                                                 const char **wrong)
 {

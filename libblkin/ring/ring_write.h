@@ -24,6 +24,8 @@ bool ring_write_init(void);
 /* Sets the pid and the clock offset of records into this memory. Called for each new memory, and at
  * the first record after fork(2). */
 void ring_write_set_identity(const struct ring_map *map);
+
+/* Forgets pid and clock offset, in the child of fork(2). */
 void ring_write_after_fork(void);
 
 /* Returns the constant part of a record's trailer, without position and payload length. */
@@ -58,9 +60,9 @@ static inline uint64_t ring_left(const struct ring_part *part, uint64_t before)
 }
 
 /*
- * Prefetches the memory of later records. A ring is larger than a CPU's caches, so without this the
- * stores of each record would wait for memory. A usual record has four cache lines. A prefetch
- * beyond the ring does no harm.
+ * Prefetches the memory of later records. A ring is larger than a CPU's caches, so without a
+ * prefetch the stores of each record would wait for memory. A usual record has four cache lines. A
+ * prefetch beyond the ring does no harm.
  */
 static inline __attribute__((always_inline)) void ring_prefetch(const struct ring_store *store)
 {

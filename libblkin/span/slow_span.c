@@ -39,7 +39,7 @@ static void slow_keep(struct blkin_span *span, uint64_t duration_ns, uint64_t en
     struct blkin_slow_event event = slow_event_of(span, span->context.span_id, duration_ns, end_ns);
     const size_t key_length = sizeof(slow_keep_key) - 1;
     struct log_walk walk;
-    char why[SPAN_TEXT_MAX + 1] = "keep"; /* if the log had no room for the reason */
+    char why[SPAN_TEXT_MAX + 1] = "keep"; /* stays if the log had no room for the reason */
 
     blkin_walk_begin(&walk, inside);
     for (const char *at = walk.at; at < walk.end; at += blkin_record_size(at)) {

@@ -117,7 +117,7 @@ static char *put_endpoint(char *at, char type, const char *name, const char *ip,
 _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
                    NUMBER_SIZE(SPAN_KEY_MAX) <= SPAN_RECORD_MAX &&
                    ENDPOINT_SIZE <= SPAN_RECORD_MAX && NAME_SIZE <= SPAN_RECORD_MAX,
-               "a record is longer than the longest");
+               "SPAN_RECORD_MAX is less than the longest record");
 
 /* ---- the log ---- */
 
@@ -409,8 +409,8 @@ static bool take_room_before_end(struct blkin_span *span, ptrdiff_t size)
 
 static size_t service_size(const struct blkin_service *service)
 {
-    return (offsetof(struct blkin_service, text) + service->length + SERVICE_STEP - 1) &
-           ~(size_t)(SERVICE_STEP - 1);
+    return (offsetof(struct blkin_service, text) + service->length + SERVICE_ALIGN - 1) &
+           ~(size_t)(SERVICE_ALIGN - 1);
 }
 
 static void put_own_service(struct blkin_span *span, const char *name, const char *ip,

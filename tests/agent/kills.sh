@@ -12,7 +12,7 @@
 # - fdserver: the process that stores the rings
 # - still: `blkin agent`, while the process that stores the rings stands still
 # - program: another program, which records all the time
-# - sessiond: LTTng's session daemon, which runs beside and must not matter
+# - sessiond: LTTng's session daemon; the agent does not need it
 #
 # Prints the counts. check_kills.py says what is a failure.
 # SPDX-License-Identifier: BSD-2-Clause
@@ -109,11 +109,11 @@ kill_part() {
         stop_part program KILL
         exec {PROGRAM}>&-
         ;;
-    fdserver) # while an agent has the rings, too: they are gone when nobody has them
+    fdserver) # only while the agent has the rings, too: else they would be gone
         wait_for 20 agent "that the agent has the rings" is rings outlive_a_kill True || exit 1
         pid=$(fdserver) || return
         kill -KILL "$pid" 2>/dev/null
-        wait_for 20 agent "another process that keeps the rings" has_other_fdserver "$pid" || exit 1
+        wait_for 20 agent "another process that stores the rings" has_other_fdserver "$pid" || exit 1
         ;;
     sessiond)
         stop_part sessiond KILL 2>/dev/null
@@ -165,7 +165,7 @@ done
 # one more alarm: when the agent has read this alarm, it has read all earlier ones
 alarms=$(status totals alarms)
 make keep
-wait_for 30 - "a note of the last one" grep -qs "$ID" "$WORK/planted" || exit 1
+wait_for 30 - "a note of the last request to keep" grep -qs "$ID" "$WORK/planted" || exit 1
 wait_for 30 agent "the last alarm" has_alarms $((alarms + 1)) || exit 1
 wait_for 30 agent "the last fetch" is pending_traces 0 || exit 1
 wait_for 30 agent "all deliveries" is_delivered || exit 1

@@ -87,7 +87,7 @@ print(len(set(ids)), len(ids))
 PY
 }
 
-# has_spans TRACE [PATTERN]: after a kill, spans may come twice: "3 *".
+# has_spans TRACE [PATTERN]: compares the output of spans_of with PATTERN, or "3 3". After a kill, spans may come twice: "3 *".
 has_spans() {
     # shellcheck disable=SC2053 # a pattern
     [[ "$(spans_of "$1")" == ${2-3 3} ]]

@@ -94,7 +94,7 @@ static inline void scanning_put(const struct writer *writer, uint64_t trace, uin
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-/* Adds the traces of these numbers to the wanted ones. The list ends with 0. */
+/* Replaces the wanted traces by the traces of these numbers. The list ends with 0. */
 static inline void scanning_want(struct scanning *scanning, const uint64_t *traces)
 {
     requests_free(scanning->requests);
@@ -103,7 +103,7 @@ static inline void scanning_want(struct scanning *scanning, const uint64_t *trac
         (void)request_add(scanning->requests, (struct trace_id){0, *traces}, 0, "why");
 }
 
-/* Sets the order's ends of rings to now, as the agent does. Returns the place. */
+/* Makes the order of a scan up to the rings' present ends. Returns the place of these ends. */
 static inline uint64_t scanning_order(struct scanning *scanning, int64_t until_mono_ns)
 {
     struct held *first = scanning->count ? &scanning->held[scanning->count - 1] : NULL;

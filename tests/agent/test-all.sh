@@ -197,7 +197,7 @@ has_slow() {
 wait_for 20 agent "the whole trace in the file" has_slow || exit 1
 stop_part steady KILL 5 2>/dev/null
 end_agent
-wait_for 10 - "the end of the process that keeps the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
+wait_for 10 - "the end of the process that stores the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
 
 # rings too small for the spans of the time while the service is stopped
 start_all few ring-bytes=64K

@@ -16,8 +16,8 @@ mkdir -m 1777 "$WORK/rings.d" "$WORK/volume"
 export BLKIN_RING_SOCKET=$WORK/rings.d/socket BLKIN_RINGS=$WORK/rings.d/socket
 export BLKIN_STATE_DIR=$WORK/volume/state BLKIN_RUNTIME_DIR=$WORK/volume/run
 
-# contained NAME USER FOLDER COMMAND...: FOLDER is mounted read-only if it is a mount; no other part of $WORK is
-# writable.
+# contained NAME USER MODE COMMAND...: starts the part in a container, which has the socket's folder with the MODE rw or
+# ro.
 contained() {
     local name=$1 user=$2 mode=$3
     shift 3
@@ -48,7 +48,7 @@ make "slow 250"
 wait_for 20 agent "the three spans" has_spans "$ID" || { status; exit 1; }
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 
-# the next process there may have the same pid, but must not get the answer for the process before
+# the next agent in a container may have the same pid, but must not get the answers for the previous agent
 export BLKIN_STATE_DIR=$WORK/pids/state BLKIN_RUNTIME_DIR=$WORK/pids/run
 mkdir "$WORK/pids"
 names=()

@@ -1,6 +1,6 @@
 /*
- * The agent's export when nothing can be opened: neither the new exporter nor the old one, and no
- * pipeline for the records of a scan.
+ * The agent's export: exporters and pipelines that cannot be opened, the names of its file, and
+ * spans that wait in the spool.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,8 +19,8 @@
 
 static struct loop *loop;
 static char folder[] = "/tmp/test-export.XXXXXX", place[64], moved[64], file[80];
-static unsigned failures;            /* calls of export_calls.failed() */
-static unsigned answers, nothing_of; /* of the feed: all, and those without JSON */
+static unsigned failures;               /* calls of export_calls.failed() */
+static unsigned answers, empty_answers; /* of the feed: all, and those without JSON */
 
 static void stop(void *context)
 {
@@ -249,7 +249,7 @@ static void answer(void *context, json_t *found)
 {
     (void)context;
     answers++;
-    nothing_of += !found;
+    empty_answers += !found;
     json_decref(found);
 }
 
@@ -300,8 +300,8 @@ TEST(test_feed_is_not_opened)
     while (feed_starved(feed, &order, starved + 1))
         starved++;
     CHECK(starved > 10 && answers == starved + 1);
-    CHECK(nothing_of > 10 && nothing_of <= starved);
-    CHECK(times_said("BK4054") - said == nothing_of);
+    CHECK(empty_answers > 10 && empty_answers <= starved);
+    CHECK(times_said("BK4054") - said == empty_answers);
     feed_free(feed);
     selection_free(order.selection);
     CHECK(close_export(export, &totals));

@@ -25,7 +25,7 @@ for host in 1 2 3; do
     wait_agent $host || exit 1
 done
 
-# run_load KEY=VALUE...: runs a load of its own, from begin to end, with a new collector.
+# run_load KEY=VALUE...: runs a load from begin to end. Spans that were collected before are forgotten.
 run_load() {
     prepare_load "$@"
     finish_load
@@ -113,8 +113,8 @@ for what in fast doubles; do
     must $what 0
 done
 
-# After the restart, the rings have the records that could not be read before. The broker delivers at once the wants of
-# the absence. They are more than fetch-traces, and some name more traces. That key does not count for wants of other hosts.
+# After the restart, the rings have the records that could not be read before. The broker delivers all wants that it has
+# stored meanwhile. They name more traces than fetch-traces: that key does not limit the wants of other hosts.
 start_agent 2 --fetch-traces=1
 wait_agent 2 || exit 1
 all_are_complete() {

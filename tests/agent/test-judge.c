@@ -66,6 +66,7 @@ static void ask_from(const char *id, int64_t at_ns, int64_t begin_ns, uint64_t f
     json_t *hosts = json_pack("[s, s]", "a", "b");
 
     request->at_ns = at_ns;
+    request->came_mono_ns = 1;
     for (uint64_t low = first; low <= last; low++)
         (void)request_add(request, (struct trace_id){0, low}, begin_ns, "rule");
     CHECK(judge_ask(judge, request, hosts, name, 100));
@@ -78,13 +79,18 @@ static void ask(const char *id, int64_t at_ns, uint64_t first, uint64_t last, co
     ask_from(id, at_ns, 1000, first, last, name);
 }
 
-static void answer(const char *text)
+static void answer_at(int64_t now_ms, const char *text)
 {
     json_t *json = json_loads(text, 0, NULL);
 
     CHECK(json != NULL);
-    judge_answer(judge, json, 0);
+    judge_answer(judge, json, now_ms);
     json_decref(json);
+}
+
+static void answer(const char *text)
+{
+    answer_at(0, text);
 }
 
 static void end(void)
@@ -253,6 +259,31 @@ TEST(test_held)
         answer(text);
         (void)judge_due(judge, 50);
         CHECK_TEXT(said, answers[i][2]);
+    }
+}
+
+/* The answer came 200 ms after the request, and took 150 ms. So the request may have been on its
+ * way for 50 ms, and the host's times before the request may be that much later here. */
+TEST(test_way)
+{
+    static const char *const held[] = {"120000", "160000", "160000, \"reach_ms\": 120"};
+    static const char *const verdicts[] = {
+        "1 incomplete: b: its ring does not reach back to this trace\n", "1 complete: a, b\n",
+        "1 began at 900000000\n"};
+
+    for (size_t i = 0; i < 3; i++) {
+        char text[256];
+
+        begin();
+        ask_from("r1", 1000000000, 900000000, 1, 1, NULL);
+        answer(ANSWER("a", TRACE("1", "10", "10")));
+        (void)snprintf(text, sizeof(text),
+                       "{\"id\": \"r1\", \"host\": \"b\", \"held_from\": 1, \"held_us\": %s, "
+                       "\"took_us\": 150000, \"traces\": []}",
+                       held[i]);
+        answer_at(200, text);
+        (void)judge_due(judge, 250);
+        CHECK_TEXT(said, verdicts[i]);
     }
 }
 

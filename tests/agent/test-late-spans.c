@@ -1,6 +1,6 @@
 /*
- * Spans of SDKs that arrive after their trace was collected. Each span is collected once, also
- * after failed fetches.
+ * Spans that are recorded, or arrive from SDKs, after their trace was collected. Each span of an
+ * SDK is collected once, also after failed fetches.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 
 static struct agent agent;
 static struct late_spans *late_spans;
-static uint64_t come;     /* spans of the trace in the store */
+static uint64_t stored;   /* spans of the trace in the store */
 static int64_t passed_ms; /* on the clock */
 static unsigned asked;    /* requests for late spans */
 static const struct trace_id id = {7, 5};
@@ -28,7 +28,7 @@ void __wrap_sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *
 
     CHECK(!memory);
     wanted->spans = 0;
-    for (; wanted->trace_id_high == id.high && wanted->trace_id == id.low && wanted->after < come;
+    for (; wanted->trace_id_high == id.high && wanted->trace_id == id.low && wanted->after < stored;
          wanted->after++, wanted->spans++) {
         if (call)
             call(context, &origin, &span);
@@ -38,7 +38,7 @@ void __wrap_sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *
 const struct sdk_memory *__wrap_otlp_in_memory(const struct otlp_in *in);
 const struct sdk_memory *__wrap_otlp_in_memory(const struct otlp_in *in)
 {
-    CHECK(!in);
+    CHECK(in == agent.otlp);
     return NULL;
 }
 
@@ -46,7 +46,7 @@ struct sdk_held __wrap_sdk_memory_held(const struct sdk_memory *memory);
 struct sdk_held __wrap_sdk_memory_held(const struct sdk_memory *memory)
 {
     CHECK(!memory);
-    return (struct sdk_held){.spans = come};
+    return (struct sdk_held){.spans = stored};
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
@@ -92,10 +92,12 @@ static uint64_t taken_for(const struct request *requests)
 
 static void begin(void)
 {
-    agent = (struct agent){.scan_queue = {.max = 2}, .collected = collected_new()};
+    agent = (struct agent){.scan_queue = {.max = 2},
+                           .collected = collected_new(),
+                           .otlp = (struct otlp_in *)(void *)&asked};
     late_spans = late_spans_new(&agent);
     CHECK(agent.collected && late_spans);
-    come = 0;
+    stored = 0;
     asked = 0;
 }
 
@@ -113,9 +115,9 @@ TEST(test_once)
 {
     struct request *made = request();
 
-    come = 3;
+    stored = 3;
     CHECK(taken_for(made) == 3);
-    come = 5;
+    stored = 5;
     passed_ms += 1000;
     (void)late_spans_look(late_spans);
     CHECK(asked == 1 && taken_for(agent.scan_queue.list) == 2);
@@ -123,10 +125,43 @@ TEST(test_once)
     passed_ms += 14000;
     (void)late_spans_look(late_spans);
     passed_ms += 1000;
-    CHECK(late_spans_look(late_spans) == INT64_MAX);
+    (void)late_spans_look(late_spans);
+    passed_ms += 1000;
+    CHECK(late_spans_look(late_spans) == INT64_MAX && asked == 1);
     passed_ms += 45000;
-    come = 6;
+    stored = 6;
     CHECK(taken_for(made) == 1);
+    requests_free(made);
+}
+
+static void look_after(int64_t ms)
+{
+    passed_ms += ms;
+    (void)late_spans_look(late_spans);
+    requests_free(scan_queue_take(&agent.scan_queue, INT64_MAX, false));
+}
+
+/* The rings are read again 3 s and 15 s after the fetch: by this process, or by the next one. */
+TEST(test_rings)
+{
+    const struct collected_fetch fetch = {0, (1000 + passed_ms / 1000) * INT64_C(1000000000), 1, 2};
+    struct request *made = request();
+
+    agent.otlp = NULL;
+    CHECK(taken_for(made) == 0);
+    collected_note(agent.collected, id, &fetch);
+    look_after(2000);
+    CHECK(asked == 0);
+    look_after(1000);
+    look_after(11000);
+    CHECK(asked == 1);
+    late_spans_free(late_spans);
+    late_spans = late_spans_new(&agent);
+    look_after(3000);
+    CHECK(asked == 2);
+    look_after(12000);
+    look_after(12000);
+    CHECK(asked == 3);
     requests_free(made);
 }
 
@@ -136,7 +171,7 @@ TEST(test_lower_half)
     struct request *lower = request_new("a:1:4", "a"), *made = request();
 
     CHECK(request_add(lower, (struct trace_id){0, id.low}, 0, "why"));
-    come = 3;
+    stored = 3;
     CHECK(taken_for(lower) == 0 && taken_for(made) == 3 && taken_for(made) == 0);
     requests_free(lower);
     requests_free(made);
@@ -148,9 +183,9 @@ TEST(test_failed)
     struct request *made = request();
 
     made->next = request();
-    come = 3;
+    stored = 3;
     CHECK(taken_for(made) == 3);
-    come = 5;
+    stored = 5;
     CHECK(taken_for(made) == 2);
     late_spans_take_back(late_spans, made);
     CHECK(agent.totals.foreign_fetched == 3);
@@ -164,7 +199,7 @@ TEST(test_dropped)
     struct request *made = request();
     struct buffer small = {.limit = 1};
 
-    come = 3;
+    stored = 3;
     late_spans_take(late_spans, made, 0, &small);
     CHECK(agent.totals.foreign_dropped == 3 && agent.totals.foreign_fetched == 0);
     buffer_free(&small);
@@ -179,8 +214,9 @@ TEST(test_full)
     CHECK(taken_for(made) == 0);
     for (uint64_t low = 100; low < 102; low++)
         CHECK(request_add(others, (struct trace_id){7, low}, 0, "why"));
+    others->asker = asker_hold(&agent.late_asker);
     CHECK(scan_queue_add(&agent.scan_queue, others) == 0);
-    come = 1;
+    stored = 1;
     for (int i = 0; i < 5; i++) {
         passed_ms += 1000;
         (void)late_spans_look(late_spans);

@@ -307,7 +307,7 @@ TEST(test_windows)
     collected_free(collected);
 }
 
-/* Reads the file of one agent as another agent. */
+/* Writes the file as one agent, and reads it as the next agent. */
 static struct collected *read_again(struct collected *collected, const char *path)
 {
     struct error error;

@@ -108,7 +108,7 @@ static void end(void)
     scanning_end(&scanning);
 }
 
-/* ago: ns before the scan */
+/* ago_ns: the time before the scan */
 static void put(size_t memory, uint32_t cpu, uint64_t trace, uint64_t number, int64_t ago_ns)
 {
     const struct writer writer = scanning_writer(&scanning, memory, cpu);
@@ -215,7 +215,7 @@ TEST(test_forgotten)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* Writes spans with the time of now. Returns that time. */
+/* Writes a span with the current time. Returns that time. */
 static int64_t put_now(uint32_t cpu, uint64_t trace, uint64_t number)
 {
     const int64_t at_ns = clock_ns();

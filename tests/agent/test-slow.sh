@@ -8,10 +8,6 @@ set -u
 . "$SRC/tests/agent/recording.sh"
 ANSWER_MS=$((2000 + 2000 * PATIENCE)) recording_begin # a late parent ends within this time
 
-says() {
-    grep -qF -- "$1" "$WORK/agent.log"
-}
-
 total() {
     status totals "$1"
 }
@@ -37,7 +33,7 @@ wait_for 20 agent "READY=1" grep -q '^READY=1' "$WORK/systemd.log" || exit 1
 stop_part agent TERM 20 || fail "exit status $? after SIGTERM"
 stop_part systemd
 
-# LTTng is not installed, and not needed
+# no session daemon of LTTng runs: the agent needs none
 start_agent
 start_taker || exit 1
 start_requests
@@ -77,12 +73,29 @@ whole "$late" "a request that ends late"
 wait_for 10 agent "its verdict" is open_traces 0 || exit 1
 [ "$(total traces_incomplete)" = 0 ] || fail "a complete trace is called incomplete"
 
+# a fast span is recorded after the trace was judged and sent, the next one after a kill of the agent
+make "begin"
+make "end 250"
+whole "$ID" "a request whose work goes on"
+wait_for 10 agent "its verdict" is open_traces 0 || exit 1
+make "after"
+wait_for 20 agent "the late span" has_spans "$ID" "4 4" || exit 1
+is_settled() {
+    ! grep -qE '"(open|unsent)":true' "$WORK/state/agent.fetched"
+}
+wait_for 10 agent "that all is settled" is_settled || exit 1
+kill -s KILL "${private_pid[agent]}"
+wait_part agent 5 2>/dev/null
+make "after"
+start_agent
+wait_for 20 agent "the span that came while no agent ran" has_spans "$ID" "5 5" || exit 1
+
 # a parent is missing: a span of the trace tells that, and a counter
 make "orphan 250"
 wait_for 20 agent "the verdict" is totals traces_incomplete 1 || exit 1
 # a killed agent neither wants the trace again nor reports it twice
 is_saved() {
-    jq -e '.traces_incomplete == 1' "$WORK/state/agent.json" >/dev/null && ! grep -q '"open":true' "$WORK/state/agent.fetched"
+    jq -e '.traces_incomplete == 1' "$WORK/state/agent.json" >/dev/null && is_settled
 }
 wait_for 5 agent "the verdict on disk" is_saved || exit 1
 wait_for 20 agent "all deliveries" is_delivered || exit 1
@@ -99,7 +112,7 @@ sys.exit(not (len(told) == 1 and first - 1000 <= told[0] <= last))
 PY
 spans=$(all_spans)
 
-# by hand: an id, then the last seconds of a service, then of all
+# by hand: the last seconds of a service, then two ids, one of which nobody has
 make "service other"
 make "fast 3"
 make "service server"
@@ -138,7 +151,7 @@ grep -q "no \`blkin agent\` runs here" "$WORK/err" || fail "show agent: without 
 # a kill while spans wait and another trace lingers: all spans are there after the restart
 make "slow 250"
 three=$ID
-wait_for 20 agent "that all its alarms were seen" is totals alarms 17 || exit 1
+wait_for 20 agent "that all its alarms were seen" is totals alarms 20 || exit 1
 stop_part agent KILL
 rm "$WORK/taken.away"
 start_agent
@@ -207,7 +220,7 @@ scribble 0 "$mark" >"$WORK/mark"
 scribble 12 "$(<"$WORK/user")" >"$WORK/mark"
 # six slow requests of three spans, one that the program wants kept, one that ends late, one orphan: each is counted
 # once, whichever part was killed
-is totals alarms 23 && is totals alarms_lost 0 || fail "alarms: $(total alarms), lost: $(total alarms_lost)"
+is totals alarms 26 && is totals alarms_lost 0 || fail "alarms: $(total alarms), lost: $(total alarms_lost)"
 page=$(sed -n 's/.*\(http:[^ ]*metrics\).*/\1/p' "$WORK/agent.log" | head -n 1)
 curl -fsS --max-time $((5 * PATIENCE)) "$page" >"$WORK/page" || fail "no metrics page"
 grep -q '^blkin_agent_ring_bytes_per_second ' "$WORK/page" && grep -q '^blkin_agent_alarms_total [1-9]' "$WORK/page" ||
@@ -227,7 +240,7 @@ make "slow 250"
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 has_spans "$ID" || fail "the end has lost a slow request: $(tail -n 5 "$WORK/agent.log")"
 [ ! -e "$BLKIN_RINGS" ] || fail "the socket is left"
-wait_for 10 - "the end of the process that keeps the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
+wait_for 10 - "the end of the process that stores the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
 
 # the agent is there again, and the program connects
 start_agent

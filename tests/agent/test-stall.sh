@@ -5,7 +5,7 @@
 set -u
 # shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
-ANSWER_MS=12000 recording_begin # enough to be stopped before it has given up, and for an answer after that
+ANSWER_MS=12000 recording_begin # long enough to stop the agent before it gives up, and to answer it afterwards
 free_port BROKER_PORT
 start_broker "$BROKER_PORT" && start_taker || exit 1
 start_part want_subscriber mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/want' -F '%t %p'

@@ -12,7 +12,7 @@
  *     figures             prints F NAME {"wants": sent, "answers": got,
  *                         "ms": [answers after 0 ms, 1 ms, ...]}
  *
- * Output, flushed after each line; with --quiet, only J and F:
+ * Output, flushed after each line; with --quiet, only J, F and O:
  *
  *     P HOST ID           the peer has sent a want of this id
  *     R HOST ID US        the peer got a want, US us after "at"

@@ -352,7 +352,7 @@ class ClusterTest(unittest.TestCase):
         first.say("want 1 100000")
         wait_until(lambda: first.answers["store-1"], "the answer to a long message")
 
-        # a host with a password writes in no other host's name, and reads no other host's answers
+        # a host with another host's password connects, but the broker refuses its messages
         join("store-3", cluster_user="store-2", cluster_password_file=f"{self.folder}/store-2.password").wait_state()
         liar = join("store-4", cluster_user="store-2", cluster_password_file=f"{self.folder}/store-2.password")
         liar.wait_state()

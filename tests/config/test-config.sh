@@ -134,7 +134,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid nobody --regid nogroup --clear-groups t
     for service in live agent work 'work --root'; do
         # shellcheck disable=SC2086 # a command and its option
         in_etc $service >"$work/out" 2>"$work/err"
-        [ $? -eq 2 ] || wrong "blkin $service starts without the default file, or fails otherwise: $(<"$work/err")"
+        [ $? -eq 2 ] || wrong "blkin $service starts without the default file, or fails with another status: $(<"$work/err")"
         grep -q "blkin ${service% *}: /etc/blkin/blkin.conf cannot be read: Permission denied: " "$work/err" ||
             wrong "blkin $service says of a default file that it may not read: $(<"$work/err")"
     done
@@ -198,13 +198,13 @@ given <<<$'[host]\ndisk = 100ms vd*,7z ; why\ncpu = 5m each\nprocess = 7z,pid:12
 shows "disk = 100ms vd*,7z ; $file:2" --section=agent
 shows "cpu = 5m each ; $file:3" --section=agent
 shows "process = 7z,pid:12 ; $file:4" --section=agent
-shows "memory = off ; $file:5" --section=agent
+shows "memory = off ; $file:5" --section=host
 
 # ---- a pipe in place of a file
 
 mkfifo "$work/pipe"
 blkin config check "$work/pipe" >"$work/said" 2>&1
-[ $? -eq 1 ] || wrong "a pipe is a configuration, or waited for"
+[ $? -eq 1 ] || wrong "a pipe is taken as a configuration, or blkin waits for its writer"
 grep -q 'is a pipe: expected a file' "$work/said" || wrong "of a pipe: $(<"$work/said")"
 
 # ---- defaults that depend on other keys

@@ -97,7 +97,7 @@ rm -r "$copy/tools/attic"
 # a declaration in place of an include
 objects=$copy/objects
 mkdir "$objects" && cp -rs "$BUILD/obj/"{tracepoints,libblkin,babeltrace-plugin,tools} "$objects" || exit 1
-"$SRC/scripts/rooms" --root="$copy" --objects="$objects" || fail "the objects of this checkout are not straight"
+"$SRC/scripts/rooms" --root="$copy" --objects="$objects" || fail "scripts/rooms finds a fault in this checkout's objects"
 for weak in '' '__attribute__((weak)) '; do
     echo "${weak}void notify_has_store(void); void planted(void); void planted(void) { notify_has_store(); }" \
         >"$copy/babeltrace-plugin/base/planted.c"

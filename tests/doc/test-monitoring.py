@@ -33,7 +33,7 @@ def known_metrics():
 
 
 def metrics_of(query):
-    """Returns each name in the query; for a pattern, the matching names."""
+    """Yields the known metrics of each name in the query: one or none; of each pattern: those that match."""
     for pattern in re.findall(r'__name__=~"(.*?)"', query):
         yield [name for name in known_metrics() if re.fullmatch(pattern, name)]
     for name in re.findall(r"\bblkin_\w+", re.sub(r'"[^"]*"', "", query)):

@@ -44,7 +44,7 @@ def check(folder):
             target = os.path.normpath(os.path.join(os.path.dirname(path), urllib.parse.unquote(url.path))) if url.path else path
             if target in pages and url.fragment and url.fragment not in pages[target].ids:
                 problems.append(f"{path}: {link}: no such heading")
-            elif not os.path.exists(target) and "/man/" not in path:  # they also name pages of other projects
+            elif not os.path.exists(target) and "/man/" not in path:  # man pages also name pages of other projects
                 problems.append(f"{path}: {link}: no such page")
     return pages, problems
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 120
-"""The tutorial: each command runs, and has the output that the page shows; numbers and ids may differ. If BUILD is no
-folder, the test uses the installed BlkKin.
+"""The tutorial: each command runs, and has the output that the page shows; numbers and ids may differ. Without
+BUILD/bin/blkin, the test uses the installed BlkKin.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -82,8 +82,8 @@ class Shell:
         return tries[-1]
 
     def serve(self, command):
-        """Starts the server, until it has the agent's rings if an agent runs: a busy agent answers too late for the
-        server's first requests."""
+        """Starts the server. If an agent runs, restarts the server until it has the agent's rings: a busy agent answers too
+        late for the server's first requests."""
         for _ in range(8):
             started = self.run(command)
             if self.run("test -S rings")[0] != 0:

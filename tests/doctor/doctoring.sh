@@ -43,7 +43,7 @@ all_is_well() {
     doctor "$@"
     [ "$status" -eq 0 ] && [ "$(jq .well "$WORK/doctor.json")" = true ] && return
     show_doctor
-    fail "a well set-up is said to be bad (status $status)"
+    fail "a set-up without faults is reported as bad (status $status)"
 }
 
 cases=0
@@ -125,8 +125,8 @@ restart_relayd() {
     wait_for 20 relayd "the relay daemon's ports" relayd_listens || exit 1
 }
 
-# session CREATE-OPTIONS CHANNEL-OPTIONS EVENTS CONTEXTS [NAME]: makes the session "blkin" again; "": no events, no
-# contexts
+# session CREATE-OPTIONS CHANNEL-OPTIONS EVENTS CONTEXTS [NAME]: makes the session NAME (default: blkin) again; "": no
+# events, no contexts
 session() {
     local context options=() name=${5-blkin}
     for context in $4; do options+=(-t "$context"); done
@@ -152,7 +152,7 @@ readonly events='zipkin:*,blkin:span,blkin:process' contexts='vpid vtid procname
 # enough_cases COUNT: checks that at least COUNT set-ups were broken.
 enough_cases() {
     echo "$cases broken set-ups"
-    ((cases >= $1)) || fail "only $cases"
+    ((cases >= $1)) || fail "only $cases broken set-ups, expected $1"
 }
 
 set_up_environment

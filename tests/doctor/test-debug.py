@@ -20,7 +20,7 @@ class DebugTest(unittest.TestCase):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def doctor(self, error, debug=True, command=(PROGRAM, "100")):
-        """Returns the doctor's text about a process with this standard error; "closed": without one."""
+        """Returns the check of BLKIN_DEBUG for a process with this standard error; "closed": without one."""
         environment = {key: value for key, value in os.environ.items() if key != "BLKIN_DEBUG"}
         if debug:
             environment["BLKIN_DEBUG"] = "1"

@@ -37,7 +37,7 @@ wait_for 20 live "that all is well beside blkin live" live_is_well || {
 live_endpoint=$BLKIN_ENDPOINT
 BLKIN_ENDPOINT=http://127.0.0.1:1 notes collector.endpoint "blkin live sends to $live_endpoint, and not" \
     'a service that was started with another endpoint'
-[ "$status" -eq 0 ] || fail "the endpoint of the service is not the one that is looked at"
+[ "$status" -eq 0 ] || fail "doctor does not check the endpoint of the running service"
 if can_be_other; then
     as=("${other[@]}")
     doctor
@@ -137,7 +137,7 @@ wrong rules.text "$WORK/slow of a program that starts now is \"*>20\"" 'a rule t
 rm "$WORK/slow"
 mkfifo "$WORK/nothing"
 echo 'read -r _ <nothing' >"$WORK/work"
-start_part work bash -c 'cd "$1" && exec -a blkin sh work' bash "$WORK" # which looks as `blkin work` does
+start_part work bash -c 'cd "$1" && exec -a blkin sh work' bash "$WORK" # its command line looks like that of `blkin work`
 doctor
 [ "$(jq -r .section "$WORK/doctor.json")" = work ] || fail "beside a worker, the doctor is about $(jq .section "$WORK/doctor.json")"
 stop_part work
@@ -177,7 +177,7 @@ wait_for 40 agent "that all is well beside blkin agent" agent_is_well || {
     show_doctor
     exit 1
 }
-run_client 400 && "$BUILD/bin/blkin" keep --last=1m >"$WORK/kept" 2>&1 # which looks at the rings
+run_client 400 && "$BUILD/bin/blkin" keep --last=1m >"$WORK/kept" 2>&1 # a scan of the rings
 grep -q '^trace' "$WORK/kept" || fail "blkin keep finds nothing: $(<"$WORK/kept")"
 is_too_short() {
     run_client 40 && doctor --section=agent --seconds=86400 && [[ $(said ring.seconds note) == *'the rings hold only'* ]]
@@ -193,12 +193,12 @@ wait_for 20 live "that the agent is seen beside blkin live" live_is_well || {
 }
 stop_part agent KILL
 names service.runs 'Connection refused' 'an agent that was killed' --section=agent
-start_part agent "$BUILD/bin/blkin" agent # at its end, the process that keeps the killed agent's rings ends, too
+start_part agent "$BUILD/bin/blkin" agent # at its end, the process that stores the killed agent's rings ends, too
 runs_again() {
     doctor --section=agent && [ -n "$(said service.runs ok)" ]
 }
 wait_for 20 agent "the agent's second start" runs_again && stop_part agent || exit 1
-wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.fdserver" || exit 1
+wait_for 10 - "the end of the process that stores the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.fdserver" || exit 1
 
 # a user that gets no rings, because another user has them all
 if can_be_other; then

@@ -43,7 +43,7 @@ fi
 
 names sessiond.runs 'no lttng-sessiond runs' 'no session daemon' --section=live
 doctor
-[ "$(jq -r .section "$WORK/doctor.json")" = agent ] || fail "where nothing runs, and no LTTng, the doctor is about $(jq .section "$WORK/doctor.json")"
+[ "$(jq -r .section "$WORK/doctor.json")" = agent ] || fail "without services and LTTng, the doctor is about $(jq .section "$WORK/doctor.json")"
 if can_be_other; then
     mkdir -m 700 "$WORK/home" "$WORK/elsewhere"
     mkdir -m 777 "$WORK/store"
@@ -77,7 +77,7 @@ kill -STOP "${private_pid[sessiond]}"
 names sessiond.answers 'no answer within' 'a session daemon that hangs'
 kill -CONT "${private_pid[sessiond]}"
 
-# ---- the well set-up
+# ---- the good set-up
 
 start_relayd || exit 1
 export BLKIN_RELAYD_CONTROL_PORT=$RELAYD_CONTROL BLKIN_RELAYD_DATA_PORT=$RELAYD_DATA
@@ -137,7 +137,7 @@ have_library() {
 wait_for 20 - "the start of many programs" have_library || exit 1
 has sampling.share 'BLKIN_SAMPLING is "never"' 'many programs that sample nothing'
 [ "$(jq '[.checks[] | select(.id == "sampling.share")] | length' "$WORK/doctor.json")" = 8 ] ||
-    fail "not 8 of many programs are explained"
+    fail "the report does not have 8 of the many programs"
 [[ $(said sampling.more note) == "62 more "* ]] || fail "doctor does not say how many more there are: $(said sampling.more note)"
 [ -n "$(said collector.answers ok)" ] || fail "doctor does not show a finding after 64 others"
 kill "${many[@]}"
@@ -265,7 +265,7 @@ notes host.service 'spans get no tags about what this host did: ' 'no blkin agen
 BLKIN_HOST=no doctor
 [[ $(said host.service ok) == 'host = no: nothing samples this host (BLKIN_HOST)' && -z $(said host.pressure ok) ]] || {
     show_doctor
-    fail "that nothing is to sample this host is not well"
+    fail "doctor complains that no agent samples this host, despite host = no"
 }
 # the configuration of the host
 echo $'[host]\ndisk = 10ms' >"$WORK/blkin.conf"
@@ -273,7 +273,7 @@ names config.file 'blkin.conf:2: ' 'a period that is too short' --config="$WORK/
 BLKIN_HOST_ROOT=$WORK/none names host.settings "$WORK/none" 'a folder without /proc'
 BLKIN_DISK='1s nvme9n9,!vda' BLKIN_PROCESS="no-such-server,pid:$$" notes host.names \
     'not found on this host: disk nvme9n9, process no-such-server' 'names that are mistyped'
-[ -z "$(said host.settings bad)" ] || fail "names that are mistyped are said to be worse"
+[ -z "$(said host.settings bad)" ] || fail "mistyped names are reported as bad settings"
 notes host.session '"blkin" does not record blkin:metric' 'a session without metrics'
 
 # start_sampling [COMMAND...]: starts a blkin agent that samples this host, by COMMAND

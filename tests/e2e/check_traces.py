@@ -86,8 +86,8 @@ def is_inside(child, parent):
 
 
 def check_inside(spans):
-    """Checks the times. A thread that loses its CPU while it records a span moves the span by as much: see
-    doc/library.md. That is rare."""
+    """Checks the times. On a machine with more work than CPUs, the clocks of two processes sometimes differ by more than
+    EARLY_US: see "Times" in doc/library.md."""
     by_id = {(span["traceId"], span["id"]): span for span in spans}
     outside = [(child, parent) for child in spans if "parentId" in child
                for parent in [by_id[child["traceId"], child["parentId"]]]

@@ -57,7 +57,7 @@ record 100
 wait_for 20 collector "100 spans" accepted 100 || exit 1
 time=$(metric trace_time_seconds)
 wait_for 20 collector "later trace time" since "$time" || exit 1
-says collector 'trace time' && fail "it complains of a healthy session"
+says collector 'trace time' && fail "the sink complains of a healthy session"
 
 # A session that stands still. (LTTng 2.13 stalls by itself when a program dies in the middle of a record:
 # test-killed.sh.)
@@ -67,11 +67,11 @@ pid_of_consumerd() {
 consumerd=$(pid_of_consumerd) || exit 1
 # shellcheck disable=SC2086 # a list
 kill -STOP $consumerd
-wait_for 30 collector "a word about the stalled session" \
+wait_for 30 collector "the message about the stalled session" \
     says collector 'trace time stands still for 1[0-9] s: LTTng.s session or consumer daemon hangs, or' || exit 1
 stands_still
 [ "$(metric streams_open)" -gt 0 ] || fail "there is no stream any more"
-wait_for 30 nobody "a word about the session that does not exist" \
+wait_for 30 nobody "the message about the session that does not exist" \
     says nobody 'trace time stands still for 1[0-9] s: there is no session of this name' || exit 1
 
 # The remedy is other daemons. The sink finds and reads the next session of this name.
@@ -80,7 +80,7 @@ record 200
 wait_for 30 collector "a message when trace time continues" says collector 'trace time continues after' || exit 1
 wait_for 30 collector "the spans of the next session" accepted 300 || exit 1
 
-# A sink that is stopped: once trace time has passed that moment, the sink has read all events of before.
+# A sink that is stopped: once trace time has passed that moment, the sink has read all earlier events.
 kill -STOP "${private_pid[collector]}"
 record 20000
 lttng stop live >/dev/null || fail "lttng stop"
@@ -93,15 +93,15 @@ wait_for 30 collector "trace time after the session's stop" since "$stopped" || 
 consumerd=$(pid_of_consumerd) || exit 1
 # shellcheck disable=SC2086
 kill -KILL $consumerd
-wait_for 40 collector "a word about the session's end" \
+wait_for 40 collector "the message about the session's end" \
     says collector 'trace time stands still for 1[0-9] s: the session has ended' || exit 1
 stands_still
 [ "$(metric streams_open)" = 0 ] || fail "there are streams without a consumer daemon"
 
-# One message for each time; and each sink ends by one signal.
+# Each of the three changes has one message. One signal ends each sink.
 [ "$(grep -c 'trace time' "$WORK/collector.log")" = 3 ] || {
     show_log collector
-    fail "it was said more often than it happened"
+    fail "not three messages for three changes"
 }
 stop_part nobody TERM
 [ $? = 2 ] || fail "the sink without a session did not end as after SIGINT"

@@ -9,7 +9,7 @@ set -u
 # The demo runs as by "make demo", in other namespaces than this test. The mark identifies its processes.
 apart=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED DEMO_MARK=$$)
 demo=("${apart[@]}" "$SRC/scripts/demo")
-# alone at the build folder, which another test may be about to install from
+# with the lock of the build folder, because another test may install from it
 make=("${apart[@]}" bash -c 'exec 9<"$1"; flock 9; exec make --no-print-directory -C "$2" demo' - "$BUILD" "$SRC")
 
 processes_left() {

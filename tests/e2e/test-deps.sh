@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/deps installs the packages of a use and no others. It prints their size before, its progress, and the output
-# of a failed apt-get. fetch-zipkin names a Java that is too old. The test has a made-up system with nothing
+# scripts/deps installs the packages of a use and no others. It prints their size, its progress, and the output of a
+# failed apt-get. fetch-zipkin names a Java that is too old. The test has a made-up system with nothing
 # installed, and an apt-get that logs its arguments.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

@@ -10,7 +10,7 @@ set -u
 private_begin
 need_zipkin
 start_sessiond || exit 1
-export BLKIN_RINGS=$WORK/rings # where programs that run already look for the agent
+export BLKIN_RINGS=$WORK/rings # there, programs that run before the agent look for it
 export BLKIN_SLOW='*>1ns, max=1000/s' BABELTRACE_PLUGIN_PATH=$BUILD/plugins # to the agent, each request is slow
 start_stack || exit 1
 endpoint=$ZIPKIN_URL/api/v2/spans

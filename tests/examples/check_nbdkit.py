@@ -5,10 +5,10 @@ usage: check_nbdkit.py SPANS.json SERVICE LOG [OPTION...]
   --types A,B        the types of requests that there must be (default: any)
   --layers N         spans below each server span, one within the other (default: 1)
   --events FILE N    babeltrace2's text of the trace: it has N events for each request
-  --delay US         of reads between the first of these and the second
-  --parent TRACE-SPAN  ids, of all server spans (default: each starts a trace)
-  --export NAME      their tag (default: none)
-  --client IP        of the remote endpoint (default: none)
+  --delay US         the first span below a read lasts this much longer than the second
+  --parent TRACE-SPAN  the parent of all server spans (default: each starts a trace)
+  --export NAME      the tag "export" of all server spans (default: none)
+  --client IP        the remote endpoint of all server spans (default: none)
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -110,7 +110,7 @@ for server in servers:
     check(server.get("remoteEndpoint", {}).get("ipv4") == options.client, "client", server)
     parent = f"{server['traceId']}-{server['parentId']}" if "parentId" in server else None
     check(parent == options.parent, "parent", server)
-# a span moves if its thread loses its CPU between libblkin's reading of the clock and LTTng's
+# libblkin corrects its time after a suspend of the machine: a few spans may be outside
 check(outside <= 1 + len(servers) // 100, f"{outside} spans are not within the one above")
 if options.events:
     wanted = f'service = "{options.service}"'

@@ -139,7 +139,7 @@ class Made:
         # no id is 0 or a copy of another one, except by damage
         return high, self.chance.getrandbits(64) or 1, self.chance.getrandbits(64) or 1
 
-    def place(self):
+    def endpoint(self):
         return self.chance.choice(SERVICES), self.chance.choice(IPS), self.chance.randrange(65536)
 
     def flags(self):
@@ -148,12 +148,12 @@ class Made:
 
     def whole(self):
         flags = self.flags()
-        self.span(self.ids(), self.bits(64), flags, self.text(), self.log(flags & reader.STEP), *self.place(),
+        self.span(self.ids(), self.bits(64), flags, self.text(), self.log(flags & reader.STEP), *self.endpoint(),
                   self.bits(64) if self.is_one_in(10) else self.chance.randrange(100 * MS))
 
     def one_streamed(self, ids, parent_id, flags, inside=lambda: None):
         """Writes begin, records, and perhaps end."""
-        self.begin(ids, parent_id, flags, self.text(), *self.place())
+        self.begin(ids, parent_id, flags, self.text(), *self.endpoint())
         for _ in range(self.chance.randrange(6)):
             if self.is_one_in(2):
                 self.detail(ids, "annotation_" + self.chance.choice(SEVERITIES), b"", self.text())
@@ -173,7 +173,7 @@ class Made:
                 self.detail(ids, "tag", self.tag())
 
     def streamed(self):
-        ids, parent_id, flags, place = self.ids(), self.bits(64), self.flags(), self.place()
+        ids, parent_id, flags, endpoint = self.ids(), self.bits(64), self.flags(), self.endpoint()
         step = ids[0], ids[1], reader.step_id(ids[2], 1)
         step_name = self.text()[:127]
 
@@ -190,7 +190,7 @@ class Made:
             if self.is_one_in(4):
                 log += self.log(False)
             self.span(ids, parent_id, (flags ^ (0x300 if self.is_one_in(8) else 0)) | reader.STREAMED, self.text(), log,
-                      *place, self.chance.randrange(100 * MS))
+                      *endpoint, self.chance.randrange(100 * MS))
 
         self.one_streamed(ids, parent_id, flags, self.chance.choice((lambda: None, steps, steps_and_whole)))
 
@@ -235,7 +235,7 @@ class Made:
 
 
 def checked(events):
-    """Checks that writer and reader agree on the places of an event's fields."""
+    """Checks that writer and reader agree on the length of an event's fields."""
     for _, name, payload in events:
         fields = reader.fields_of(name, payload)
         if sum(len(value) + 1 if isinstance(value, bytes) else {"H": 2, "Q": 8}[kind]

@@ -1,5 +1,5 @@
 /*
- * Fuzzes the assembler with hostile decoded events: any values, any order, tiny caps. After each
+ * Fuzzes the assembler with hostile decoded events: any values, any order, tiny limits. After each
  * input every event must be in a span or in one counter. Every span is given out exactly once, and
  * each span's entries lie within its log.
  *

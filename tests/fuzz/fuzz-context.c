@@ -77,8 +77,8 @@ static size_t build_context_text(struct fuzz *source, unsigned format, char *tex
     return damage(source, text, length < 0 ? 0 : (size_t)length, room);
 }
 
-/* Makes an entry for each byte of the input, which is the length of its value. Some entries have
- * white space before them. */
+/* Makes entries; the length of each value is a byte of the input. Some entries have white space
+ * before them. */
 static size_t build_tracestate(struct fuzz *source, char *text, size_t room)
 {
     unsigned count = take_byte(source) % 36;

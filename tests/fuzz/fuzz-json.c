@@ -44,8 +44,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* AddressSanitizer returns blocks of many KiB at once: a quarantine of hundreds would cause page
- * faults. */
+/* Each freed block waits in the quarantine of AddressSanitizer. With the default of 256 MiB, each
+ * new block would be on new pages, whose page faults take time. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

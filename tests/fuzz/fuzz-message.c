@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-/* ---- messages that the input makes: most members are right ------------------------------------
- */
+/* ---- messages that the input makes: most members are right ----------------------------------- */
 
 static json_t *wrong_value(struct fuzz *input)
 {

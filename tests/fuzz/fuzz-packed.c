@@ -2,9 +2,9 @@
  * Fuzzes packed texts and the steps in their logs.
  *
  * The input makes a log of records as libblkin writes them, with head and tail by libblkin's own
- * functions. The head must be read as it was written; each step must be a span, and each tag in one
- * of them. Then bytes of the text are changed: losses must be counted, and only whole spans be
- * given out. (Ids, parents, kinds and times of steps, and spans in both forms: tests/format.)
+ * functions. The head must be read as it was written; each step must be a span, and each tag in a
+ * span. Then bytes of the text are changed: losses must be counted, and each span that is given out
+ * must be valid. (Ids, parents, kinds and times of steps, and spans in both forms: tests/format.)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* ---- the clock: the queue is compiled with these names for the system's ---- */
+/* ---- the clock: mk/fuzz.mk compiles the queue with these functions for the system's ---- */
 
 static int64_t now_ms;
 
@@ -179,7 +179,7 @@ static void add(void)
     REQUIRE(bytes_waiting() <= model.options.queue_bytes + sizeof(span) + sizeof(log_bytes));
 }
 
-/* Requires the given spans in order; with gaps where spans were dropped. */
+/* Requires the spans of the run in order, with gaps where spans were dropped. */
 static void check_batch(struct batch *batch, const struct queue_run *run)
 {
     const struct span *span;

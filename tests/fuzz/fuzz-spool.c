@@ -188,7 +188,7 @@ static void read_all(int fd, struct fuzz *source)
     body_destroy(&body);
 }
 
-/* Requires that a mark changes only the marked records. */
+/* Marks the unchanged records. Requires that the reader then finds each of them as done. */
 static void check_mark(int fd)
 {
     struct record_head head;

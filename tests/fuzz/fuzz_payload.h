@@ -31,7 +31,7 @@ static void payload_put_text(struct record_payload *payload, const char *text)
     payload_put(payload, text, strlen(text) + 1);
 }
 
-/* Makes an event with ids of few numbers, so that events meet. */
+/* Makes an event with ids of few numbers, so that several events have the same ids. */
 static void payload_take_original(struct record_payload *payload, struct fuzz *source,
                                   uint64_t time_ns)
 {
@@ -81,7 +81,7 @@ static void payload_take_packed(struct record_payload *payload, struct fuzz *sou
         payload_put_text(payload, "text");
 }
 
-/* Makes a payload with about that time. */
+/* Makes a payload, mostly with a time shortly before now_ns. */
 static void payload_take(struct record_payload *payload, struct fuzz *source, uint64_t now_ns)
 {
     const uint64_t choice = take(source, 1);

@@ -9,13 +9,13 @@ import re
 import sys
 
 KIND = re.compile(r"[a-z0-9_.]+:[^ :]+:[cg]")
-processes = {}  # thread -> [sequences], {(group, instance): (names, values, monotonic)}
+threads = {}  # thread -> [sequences], {(group, instance): (names, values, monotonic)}
 
 
 def check(line):
     fields = dict(re.findall(r'(\w+) = (?:"((?:[^"\\]|\\.)*)"|0x[0-9A-F]+|\d+)', line.split(" blkin:metric: ")[1]))
     number = {name: int(value, 0) for name, value in re.findall(r"(\w+) = (0x[0-9A-F]+|\d+)[, ]", line)}
-    sequences, groups = processes.setdefault(number["thread"], ([], {}))
+    sequences, groups = threads.setdefault(number["thread"], ([], {}))
     key = fields["group"], fields["instance"]
     names, last, when = groups.get(key, (None, None, 0))
     assert all(fields[name] for name in ("group", "instance", "names", "values")), line
@@ -34,8 +34,8 @@ def check(line):
 
 for line in sys.stdin:
     check(line)
-assert processes, "no events"
-for thread, (sequences, _) in processes.items():
+assert threads, "no events"
+for thread, (sequences, _) in threads.items():
     assert sorted(sequences) == list(range(1, len(sequences) + 1)), f"a gap or a repeated number: {thread:#x}: {sequences}"
-found = {group for _, groups in processes.values() for group, _ in groups}
+found = {group for _, groups in threads.values() for group, _ in groups}
 assert found == set(sys.argv[1:]), found

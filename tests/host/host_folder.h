@@ -23,9 +23,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#define SAMPLES     600
-#define FOLDER_MANY 5000
-#define MUTATIONS   400
+
+#define SAMPLES        600
+#define MANY_PROCESSES 5000
+#define MUTATIONS      400
 
 static char root[PATH_MAX];
 static struct host_config config; /* of the current test */

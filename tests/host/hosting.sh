@@ -16,8 +16,8 @@ host_counted() {
     [ "$(host_status "$1")" -ge "$2" ] 2>/dev/null
 }
 
-# host_sampled_more PART: waits for 6 more samples. With at most 3 instances in one period, all files written before were
-# read then.
+# host_sampled_more PART: waits for 6 more samples. If a period samples at most 3 instances, the sampler has then read all
+# files that were written before the call.
 host_sampled_more() {
     local before
     before=$(host_status samples)

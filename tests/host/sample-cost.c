@@ -1,6 +1,6 @@
 /*
- * Prints the cost of a full sample with this process: the CPU time in us, by the shortest of many
- * batches, and the number of values.
+ * Prints the CPU time in us of a sample of all groups with this process, and the number of its
+ * values. The shortest of many batches counts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static void sum_up(void *context, const struct host_sample *sample)
+static void count_values(void *context, const struct host_sample *sample)
 {
     for (size_t i = 0; i < sample->count; i++)
         if (host_has(sample, i))
@@ -55,7 +55,7 @@ int main(void)
         uint64_t took;
 
         for (int i = 0; i < COST_BATCH; i++)
-            host_sample_all(host, sum_up, &values);
+            host_sample_all(host, count_values, &values);
         took = cpu_ns() - began;
         least = took < least ? took : least;
     }

@@ -11,7 +11,7 @@ set -u
 recording_begin
 export BLKIN_HOST=yes BLKIN_CPU=100ms
 
-# tagged ID: prints how many of its spans have samples from around their time. The groups differ on a busy machine: a
+# tagged ID: prints how many spans of the trace have samples from around their time. The groups differ on a busy machine: a
 # group that was not sampled for 4 of its periods has no tags.
 tagged() {
     jq -s --arg id "$1" '[.[] | select((("0" * 32) + .traceId)[-32:] == $id) | select((.tags["blkin.host_ms"] // 0 | tonumber) >= .duration / 1000 - 1)
@@ -45,7 +45,7 @@ echo 'send = all' >"$WORK/blkin.conf"
 timeout 20 "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 || fail "reload: $(<"$WORK/said")"
 wait_for 20 agent "samples after a reload" host_counted samples 20 || exit 1
 make "slow 250"
-has_each() { # a slow trace is fetched, too, for a minute after the change
+has_each() { # for a minute after the change to send = all, a slow trace is also fetched: its spans may come twice
     [[ $(spans_of "$ID") == "3 "* ]] && is_tagged "$ID"
 }
 wait_for 40 agent "each span, with tags of the host" has_each || exit 1

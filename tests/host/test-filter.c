@@ -23,7 +23,7 @@ static const char *refusal(const char *text)
     return error.text;
 }
 
-/* REFUSED(text, number of the rule, reason) */
+/* REFUSED(text, wrong rule of the text, reason) */
 #define REFUSED(text, rule, why) \
     CHECK_TEXT(refusal(text), "parameter \"host-filters\": \"" rule "\": " why)
 
@@ -109,7 +109,7 @@ TEST(test_taken)
 /* ---- samples --------------------------------------------------------------------------------- */
 
 static struct host_filter *filter;
-static char passed[4096]; /* "INSTANCE@MS " each, with "/PERIOD" if the period is another */
+static char passed[4096]; /* "INSTANCE@MS " each, with "/PERIOD" if it is not 100 ms */
 static char asked[4096];
 
 static void pass(void *context, const struct host_sample *sample)
@@ -310,13 +310,13 @@ TEST(test_keep)
     CHECK_TEXT(asked, "1000 disk.busy > 95% keep 1s: a??[1m? 100%|"
                       "1000 disk.busy > 95% keep 1s: b 100%|");
 
-    /* a percentage with another unit */
+    /* a value that is no percentage has the unit of its view */
     begin("memory.dirty > 1K keep 1s");
     dirty(100, 2048);
     CHECK_TEXT(asked, "1000 memory.dirty > 1K keep 1s: 2048 By|");
 }
 
-/* Another disk of the same slot does not inherit the state. */
+/* Another disk in the same slot does not inherit the state. */
 TEST(test_another)
 {
     begin("disk.busy > 95%");

@@ -33,7 +33,7 @@ TCP = "RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens AttemptFails 
 
 class Host:
     """`blkin agent` over a /proc that the test writes. Host N has N0 % of its memory available and N running threads
-    beside the sampler's own, which do not count."""
+    beside the sampler's own, which does not count."""
 
     def __init__(self, folder, number):
         self.number, self.root, self.port = number, f"{folder}/host-{number}", free_port()
@@ -145,7 +145,7 @@ class Hierarchy(unittest.TestCase):
                 for metric, values in of.items() for what in (sum, len, min, max)} | {"up": len(numbers)}
 
     def check(self, numbers, servers):
-        """Checks that the records of these upper servers are correct for these hosts."""
+        """Checks that the sums of these upper servers are those of these hosts."""
         expected = self.expected(numbers)
         for server in servers:
             wait_until(lambda server=server: self.sums(server) == expected,

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The list of blkin host, for a made-up host.
+# The lists of `blkin host`, for a made-up host, and its refusals.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh

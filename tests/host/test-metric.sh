@@ -57,9 +57,9 @@ start_sampling
 wait_for 30 agent "that LTTng records" host_is recorded_by_lttng true || exit 1
 wait_for 30 agent "samples" host_counted samples 250 || exit 1
 
-# without a session, and again; `all` stops last: a metric recorded after its stop would be a gap in its numbers
+# LTTng stops, and records again. `all` stops last: a metric that only another session recorded would be a gap in it
 for other in some loud plain all; do lttng stop "$other" >/dev/null; done
-wait_for 20 agent "that LTTng rests" host_is recorded_by_lttng false || exit 1
+wait_for 20 agent "that LTTng stops recording" host_is recorded_by_lttng false || exit 1
 lttng start all >/dev/null
 wait_for 20 agent "that LTTng records again" host_is recorded_by_lttng true || exit 1
 before=$(host_status samples)

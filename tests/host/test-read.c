@@ -240,13 +240,13 @@ TEST(test_processes)
 
 TEST(test_many_processes)
 {
-    for (unsigned pid = 1; pid < FOLDER_MANY; pid++) {
+    for (unsigned pid = 1; pid < MANY_PROCESSES; pid++) {
         char path[64];
 
         (void)snprintf(path, sizeof(path), "proc/%u/stat", pid);
         put_file(path, "%u (crowd) S 1\n", pid);
     }
-    put_process(FOLDER_MANY, "wanted");
+    put_process(MANY_PROCESSES, "wanted");
     config.wanted[HOST_PROCESS].instances = "wanted";
     open_and_sample();
     CHECK(count_of("process") == 1 && find("process", "wanted[5000]"));
@@ -255,10 +255,10 @@ TEST(test_many_processes)
     config.wanted[HOST_PROCESS].instances = "*";
     open_and_sample();
     CHECK(count_of("process") <= 128);
-    CHECK(host_counts(host).no_room == FOLDER_MANY - 128);
+    CHECK(host_counts(host).no_room == MANY_PROCESSES - 128);
 }
 
-/* A real process: after its end, its files cannot be read. */
+/* A real process: after its end it is not sampled, and its missing files are no fault. */
 TEST(test_dying_process)
 {
     int pipes[2];

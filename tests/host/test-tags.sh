@@ -12,7 +12,7 @@ set -u
 . "$SRC/tests/host/hosting.sh"
 recording_begin
 # A group that was not sampled for 4 of its periods has no tags, and a span waits for 2 periods. Both times are longer
-# than a busy machine stands still.
+# than the pauses of a busy machine.
 export BLKIN_HOST=yes BLKIN_CPU=1s BLKIN_PRESSURE=1s BLKIN_RUN_QUEUE=1s BLKIN_MEMORY=5s
 
 rotate() {

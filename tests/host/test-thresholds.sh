@@ -1,6 +1,6 @@
 #!/bin/bash
 # Filters of samples as an operator uses them. A crossed threshold makes the agent send requests that no rule found
-# slow, with the reason. If the agent refuses that, the sampling continues, and only samples that pass are used.
+# slow, with the reason. If the agent refuses to send, the sampling continues, and only samples that pass are used.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
@@ -10,7 +10,7 @@ set -u
 . "$SRC/tests/host/hosting.sh"
 recording_begin
 
-# busy MS: sets the busy time of the host's only disk. In place, because the file is held open.
+# busy MS: sets the busy time of the host's only disk. The sampler keeps the file open, so busy() writes into it.
 busy() {
     printf ' 254       0 vda 100 0 800 10 100 0 800 10 0 %012d 0 0 0 0 0 0 0\n' "$1" 1<>"$WORK/root/proc/diskstats"
 }
@@ -58,7 +58,7 @@ grep -c '"blkin.kept": "disk.busy > 95% keep 60s: vda 100%"' "$WORK/taken" | gre
 host_sampled_more agent || exit 1
 host_is crossings 1 || fail "one crossing is counted as $(host_status crossings)"
 
-# memory did not change: its samples passed first and each minute; all samples of the disk passed
+# memory did not change: its first sample passed, and one a minute; all samples of the disk passed
 wait_for 20 agent "samples that are held back" host_counted held_back 6 || exit 1
 [ "$(host_status held_back)" -lt "$(host_status samples)" ] || fail "all was held back"
 

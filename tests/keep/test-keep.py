@@ -51,7 +51,7 @@ def answer(traces, hosts, done=True):
 
 
 def asked(*arguments, polls=None):
-    """Runs the command. Returns the run and its first request."""
+    """Runs the command. Returns the run and its requests."""
     polls = polls or [answer([trace(SHORT), trace(LONG)], [host("one"), host("two")])]
     with Agent(FOLDER, {"id": "one:1:1"}, polls) as agent:
         run = keep(*arguments)

@@ -247,7 +247,7 @@ TEST(left_at_once)
 
 /* ---- the agent ends ---- */
 
-static void check_records_elsewhere(void)
+static void check_memory_gets_nothing(void)
 {
     const unsigned before = spans(&memory);
 
@@ -321,7 +321,7 @@ TEST(exchanged)
     __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
     WORK_UNTIL(spans(&other) > 0, (record(), made++));
     CHECK(spans(&memory) + spans(&other) == made);
-    check_records_elsewhere();
+    check_memory_gets_nothing();
     CHECK(agent_asked(&agent) >= 2 && agent_asked(&agent) < 6); /* again, if an answer is late */
     agent_stop(&agent);
 }
@@ -345,8 +345,8 @@ TEST(again)
     agent_stop(&agent);
 }
 
-/* The agent has not read for a long time: the program asks, and gets the same memory. Meanwhile it
- * uses the memory. After a kill of the agent and of the fdserver, it gets another memory. */
+/* The agent has not read for a long time: the program asks, and gets the same memory, which it
+ * uses meanwhile. After a kill of the agent and of the fdserver, it gets another memory. */
 TEST(quiet)
 {
     const struct ring_map *first;
@@ -371,7 +371,7 @@ TEST(left)
     agent_stop(&agent);
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
     RECORD_UNTIL(!ring_map());
-    check_records_elsewhere();
+    check_memory_gets_nothing();
 }
 
 /* ---- another user ---- */
@@ -386,7 +386,7 @@ TEST(user)
     CHECK(setresuid(65534, 65534, 65534) == 0);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 65534);
-    check_records_elsewhere();
+    check_memory_gets_nothing();
     agent_stop(&agent);
 }
 
@@ -435,7 +435,7 @@ TEST(user_without)
     CHECK(chmod(agent.path, 0700) == 0);
     CHECK(setresuid(65534, 65534, 65534) == 0);
     RECORD_UNTIL(!ring_map());
-    check_records_elsewhere();
+    check_memory_gets_nothing();
     agent_stop(&agent);
 }
 

@@ -2,7 +2,7 @@
  * Kills processes that write into rings at random moments, again and again, with the same memory.
  * All finished records are in the rings, no record is torn, and the next processes can write.
  *
- * SEED=N repeats a run; ROUNDS=N.
+ * SEED=N repeats a run. ROUNDS=N sets the number of rounds.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

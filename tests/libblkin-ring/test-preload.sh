@@ -87,7 +87,7 @@ agent_begins fork
 requests_of fork 7702
 agent_found fork 15000 20000 6
 
-# a filter that ends the program at the library's first refused call: three requests are recorded
+# a filter that refuses each call of the library that serving does not need: three requests are recorded
 port=7710
 for action in kill trap errno; do
     for when in before after; do

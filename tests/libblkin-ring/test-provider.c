@@ -1,6 +1,6 @@
 /*
- * A program's events in the rings, without LTTng: both APIs, packed spans, alarms, process events,
- * metrics, children of fork(2), and signal handlers.
+ * A program's events in the rings, without LTTng: both APIs, finished spans, alarms, process
+ * events, metrics, children of fork(2), and signal handlers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -107,7 +107,7 @@ TEST(test_span)
     CHECK(newest.payload[newest.length - 1] == '\0');
 }
 
-TEST(test_packed_span)
+TEST(test_finished_span)
 {
     const unsigned before = spans();
     const uint64_t now = blkin_now();
@@ -117,10 +117,10 @@ TEST(test_packed_span)
         uint32_t flags;
         uint64_t trace_id_high, trace_id, span_id, parent_span_id, start_ns, end_ns;
         char name[8];
-    } packed = {1, BLKIN_SERVER, 8, 0, 1, 2, 3, 0, now - 1000, now, {0}};
+    } buffer = {1, BLKIN_SERVER, 8, 0, 1, 2, 3, 0, now - 1000, now, {0}};
 
-    memcpy(packed.name, "finished", sizeof(packed.name));
-    CHECK(blkin_record_span(&packed, sizeof(packed)) == 0);
+    memcpy(buffer.name, "finished", sizeof(buffer.name));
+    CHECK(blkin_record_span(&buffer, sizeof(buffer)) == 0);
     CHECK(spans() == before + 1);
 }
 

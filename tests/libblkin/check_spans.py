@@ -15,7 +15,7 @@ osd = {"serviceName": "osd", "ipv4": "10.0.0.1", "port": 50000}
 SECOND = 1_000_000
 STALL = 30 * SECOND  # a busy machine may stop the program for this time
 
-# The expected spans of both modes. "own": tags without those of the sink; "at": the s from the start to each annotation;
+# The expected spans of both modes. "own": tags without the sink's; "at": seconds from the start to each annotation;
 # "parent": the parent's name, or its id; "lasts": the duration in s; "outside": the span is not within its parent.
 EXPECTED = {
     "root": {

@@ -2,8 +2,8 @@
 
 usage: check_usage.py planted|charges|storm|levels SPANS.json [OTLP]
 
-A span's name gives its expected usage, except in the mode planted: "nested 5": five units of page faults; "level 2": the tags of level 2; other
-names: no usage. OTLP: a file with the same spans as one request.
+Except in the mode planted, a span's name gives its expected usage: "nested 5" is five units of page faults, "level 2" the tags of level 2, and any
+other name no usage. OTLP: a file with the same spans as one request.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

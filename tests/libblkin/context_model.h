@@ -1,8 +1,8 @@
 /*
  * Rules for each text in a trace context format. The library writes an accepted context again, and
  * reads the written text. The rule of the format says how the texts may differ. A refused text does
- * not change the context. B3's fields mean the same as B3's single header. A second,
- * short and slow reader checks lists (tracestate).
+ * not change the context. B3's fields mean the same as B3's single header. A second, short and slow
+ * reader checks lists (tracestate).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -7,7 +7,7 @@
  *     cost writes        makes spans while the data of libblkin and its provider are read-only
  *     cost spans COUNT   exactly COUNT spans, for strace
  *     cost handler       the first span of a thread is in a signal handler: no allocation there
- *     cost errors        waits for a line; is errno unchanged while sub-buffers fill up?
+ *     cost errors        waits for a line; checks that errno stays while sub-buffers fill up
  *     cost forks         children that make a span each, for strace
  *     cost start         prints the threads and the mappings of LTTng of a process that only links
  *                        libblkin

@@ -1,5 +1,5 @@
 /*
- * Every call of the span API, for test-headers.sh: in all dialects, and with -DBLKIN_DISABLE.
+ * Calls of the span API, for test-headers.sh: in all dialects, and with -DBLKIN_DISABLE.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -32,6 +32,7 @@ static void functions(void)
 {
     struct blkin_span span, child;
     struct blkin_context context;
+    BLKIN_SPAN_ROOM(256) room;
 
     blkin_set_service("osd.1", "10.0.0.1", 6789);
     blkin_set_version("headers 1.0");
@@ -63,11 +64,12 @@ static void functions(void)
     blkin_step_end(&span);
     blkin_step_end(&span);
     blkin_step_end(&span); /* no step is open */
-    blkin_span_end_at(&child, 2);
-    blkin_span_begin(&child, "child", BLKIN_INTERNAL, &span);
-    blkin_span_drop(&child);
+    blkin_span_end_at(&child, blkin_now());
+    blkin_span_drop(blkin_span_begin_in(&room, sizeof(room), "in", BLKIN_INTERNAL, &span));
     blkin_span_begin_remote(&child, "remote", BLKIN_INTERNAL, blkin_span_context(&span));
     blkin_span_end(&child);
+    (void)blkin_span_begin_remote_in(&room, sizeof(room), "in", BLKIN_INTERNAL, 0);
+    blkin_span_end(blkin_span_in(&room));
     blkin_span_end(&span);
     (void)blkin_set_current(&span);
     (void)blkin_current();

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* LTTng copies a payload into its buffer whose second half cannot be read: SIGSEGV. */
+/* LTTng copies a payload into its buffer. The second half of the payload is unreadable: SIGSEGV. */
 static void die_in_mid_record(void)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -9,7 +9,7 @@
  *
  *     span TRACE-ID SPAN-ID NAME     the begin of the span
  *     step TIME TIME CONTEXT KIND NAME
- *     end TIME TIME                  the end of the innermost step; of none, if none is open
+ *     end TIME TIME                  the end of the innermost step, if one is open
  *     annotation TIME TIME TEXT      TIME: ns, before and after the call
  *     tag KEY VALUE
  *     remote NAME
@@ -81,7 +81,7 @@ static const char *some_text(char *text, char first, unsigned length)
 #define SIZE_MAX_       2304
 #define NESTINGS_CANARY UINT64_C(0x5ca1ab1e0ddba115)
 
-/* Returns the size of a span's room; of two sizes, one is the usual one. */
+/* Returns the size of a span's room: with a chance of one half, the usual one. */
 static unsigned some_size(void)
 {
     return below(2) ? BLKIN_SPAN_SIZE : 192 + 8 * below((SIZE_MAX_ - 192) / 8 + 1);

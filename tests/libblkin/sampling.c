@@ -6,7 +6,7 @@
  *     sampling until STATE      makes root spans until one has this state: "recorded", for example
  *     sampling back             checks a rate while CLOCK_MONOTONIC steps back
  *     sampling cancelled FILE   a thread is cancelled while it reads the policy's FILE
- *     sampling shares           records one trace per policy
+ *     sampling shares           records one trace per policy, and one with the debug flag
  *     sampling severities       records a span with an annotation of each severity
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -221,7 +221,7 @@ static int make_until(const char *wanted)
 
 static bool has_read; /* a thread has read the changed policy */
 
-/* Is cancelled at the first cancellation point in the library, or not at all. */
+/* The thread is cancelled at the first cancellation point in the library, or not at all. */
 static void *look(void *unused)
 {
     int state;

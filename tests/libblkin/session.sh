@@ -51,7 +51,7 @@ sunk() {
 # lost_nothing NAME: checks that neither the sink nor LTTng has lost events.
 lost_nothing() {
     if ! grep -q 'missing: 0 events' "$WORK/$1-sink.log" ||
-        ! grep -q 'lost before by LTTng: 0 events' "$WORK/$1-sink.log"; then
+        ! grep -q 'lost by LTTng: 0 events' "$WORK/$1-sink.log"; then
         show_log "$1-sink"
         fail "$1: events are missing"
     fi

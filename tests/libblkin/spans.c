@@ -191,7 +191,7 @@ static void steps(const struct blkin_span *parent)
     blkin_span_tag_int64(&span, "own", 1);
     blkin_step_begin(&span, "left open", BLKIN_PRODUCER);
     blkin_span_end(&span);
-    /* the error was the parent's, and the parent's step's */
+    /* only the parent and the parent's step have failed */
     blkin_span_begin(&child, "after an error", BLKIN_INTERNAL, &span);
     blkin_span_end(&child);
 }

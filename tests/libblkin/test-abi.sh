@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The ABI: the library has the functions of abi/libblkin.abi, and doc/compatibility.md has the digest of this file. A
+# The ABI: the library has the functions of abi/libblkin.abi, and doc/compatibility.md has the digest of that file. A
 # program that was built against 0.9 (see abi/program.c) runs with the library.
 #
 # test-abi.sh --write   writes abi/libblkin.abi again, and prints its digest for doc/compatibility.md

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every public header compiles alone, in all dialects, with every installed compiler, without a warning. Programs that
-# make every call link and run. With -DBLKIN_DISABLE, nothing of the span API is left.
+# call the API link and run. With -DBLKIN_DISABLE, nothing of the span API is left.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
@@ -70,7 +70,7 @@ builds() {
 }
 link=("-L$BUILD/lib" -lblkin "-Wl,-rpath,$BUILD/lib")
 symbols() {
-    nm -u "$1" | grep -E 'blkin_(span|step|version|set_service|set_version|set_sampling|set_slow|heartbeat|current|set_current|gate)|costly'
+    nm -u "$1" | grep -E 'blkin_(span|now|step|version|set_service|set_version|set_sampling|set_slow|heartbeat|current|set_current|gate)|costly'
 }
 
 # program COMPILER STANDARD FILE: the program runs, and does not evaluate the arguments of the macros. With

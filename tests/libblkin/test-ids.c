@@ -171,7 +171,7 @@ TEST(test_step_ids)
     CHECK(blkin_step_id(blkin_step_id(id, 12), (uint64_t)-5) == blkin_step_id(id, 7));
     CHECK(blkin_step_id(blkin_step_id(id, BLKIN_STEPS_MAX), (uint64_t)-BLKIN_STEPS_MAX) == id);
     /* the id that would be 0 */
-    CHECK(blkin_step_id(blkin_id_of_counter(-(BLKIN_ID_STEP << 44)), 1) == 1);
+    CHECK(blkin_step_id(blkin_id_of_counter(-(BLKIN_ID_INCREMENT << 44)), 1) == 1);
 }
 
 /* A million ids of successive spans and their steps, and a million of one span's steps. */

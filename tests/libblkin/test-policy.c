@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define BITS (UINT64_C(1) << 56) /* bits of an id that a ratio uses */
+#define BITS (UINT64_C(1) << 56) /* number of values of the id's bits that a ratio uses */
 
 static struct blkin_decision decide(const char *name, uint64_t trace_id)
 {

@@ -22,4 +22,4 @@ read -r under ended <<<"$said"
 for name in under "step under"; do
     [ "$(spans signals "$name")" = "$under" ] || fail "of $under spans $name of the thread, $(spans signals "$name")"
 done
-grep -q "lost before by LTTng: 0 events" "$WORK/signals-sink.log" || fail "LTTng has lost events"
+grep -q "lost by LTTng: 0 events" "$WORK/signals-sink.log" || fail "LTTng has lost events"

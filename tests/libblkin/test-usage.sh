@@ -9,7 +9,7 @@ private_begin
 export BLKIN_SAMPLING_FILE=$WORK/none
 
 start_sessiond || exit 1
-export LTTNG_UST_ALLOW_BLOCKING=1 # with which newer session daemons refuse to start
+export LTTNG_UST_ALLOW_BLOCKING=1 # after the session daemon: newer ones refuse to start with it
 
 # usage_of SESSION EVENT CHECK MODE: runs the mode in a session of its own; Zipkin and OTLP have the same usage
 usage_of() {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Moves the thread to one of the CPUs that it may use: to the next one for each number. */
+/* Moves the thread to one of the CPUs that it may use. Each next number means the next CPU. */
 static void move(int to)
 {
     static cpu_set_t all;

@@ -38,7 +38,7 @@ add_losses_from_status() {
 }
 add_losses_from_log() {
     local lost
-    lost=$(sed -nE 's/^BK1002 blkin live: events: .* missing: ([0-9]+) events,.* \+ ([0-9]+) undelivered \+ ([0-9]+) dropped .* lost before by LTTng: ([0-9]+) events.*/\1 + \2 + \3 + \4/p' \
+    lost=$(sed -nE 's/^BK1002 blkin live: events: .* missing: ([0-9]+) events,.* \+ ([0-9]+) undelivered \+ ([0-9]+) dropped .* lost by LTTng: ([0-9]+) events.*/\1 + \2 + \3 + \4/p' \
         "$WORK/live.log" | tail -n 1)
     [ -n "$lost" ] || fail "blkin live has left no account"
     reported_lost=$((reported_lost + lost))
@@ -85,7 +85,7 @@ restart_sessiond() {
     }
     wait_for 20 live "another session" is_active || exit 1
     ((($(now_ms) - active_from) > 2000)) && late=$((late + 1))
-    # A program looks for a killed session daemon each 5 s, by LTTng's choice.
+    # LTTng has programs look for a session daemon every 5 s.
     is_registered() {
         lttng_programs | grep -q "^${private_pid[writer]} "
     }

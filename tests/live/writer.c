@@ -1,7 +1,7 @@
 /*
  * Makes numbered spans at a steady rate: "n" with the tag i = FIRST, FIRST + 1, ... The file
  * PROGRESS always has the number of spans so far, as 8 bytes. Then follows, likewise, the number of
- * spans that began while a session recorded.
+ * spans that a session or a ring recorded.
  *
  *     writer FIRST COUNT PER_SECOND PROGRESS [HOLD]
  *

@@ -174,7 +174,7 @@ def all_fields(collector):
 
 
 def recorded_traces(collector):
-    """Through babeltrace2, by both component classes: the same spans as in Zipkin's JSON."""
+    """babeltrace2 sends traces with both component classes. The collector stores the spans that Zipkin's JSON has."""
     folder = os.environ.get("TMPDIR", "/tmp")
     for name in ("packed", "original", "steps", "two-hosts", "any-bytes"):
         for sink, endpoint in (("zipkin", "file:" + folder + "/spans.json"), ("otlp", collector.url)):
@@ -222,15 +222,15 @@ def is_same(span, other):
             remote.get("serviceName") == other["attributes"].get("peer.service") and
             remote.get("port") == other["attributes"].get("network.peer.port") and
             span.get("debug", False) == other["attributes"].get("blkin.debug", False) and
-            {key.replace("blkin.host", "host"): mended(value) for key, value in tags.items()} ==
-            {key: mended(value) for key, value in theirs.items()} and
+            {key.replace("blkin.host", "host"): without_bars(value) for key, value in tags.items()} ==
+            {key: without_bars(value) for key, value in theirs.items()} and
             [event["timestamp"] for event in span.get("annotations", [])] ==
             [event[0] // 1000 for event in other["events"]] and
             len(tags) + len(other["links"]) == len(span.get("tags", {})))
 
 
-def mended(value):
-    """Zipkin's texts have no '|'."""
+def without_bars(value):
+    """Replaces '|', as the sink does in texts for Zipkin."""
     return value.replace("|", "/")
 
 

@@ -134,7 +134,7 @@ def request(spans, service="store", **resource):
 
 
 def post(connection, body, path="/v1/traces", method="POST", **headers):
-    """(status, headers, the message of the answer)"""
+    """Returns the status, the response, and the message in its body."""
     given = {"Content-Type": PROTOBUF, **{name.replace("_", "-"): value for name, value in headers.items()}}
     if given.get("Content-Encoding") == "gzip":
         body = gzip.compress(body)

@@ -66,7 +66,7 @@ class Receive(unittest.TestCase):
 
     def test_what_is_refused(self):
         good = request([span(1, 1)])
-        cases = [  # status, counter, words of the answer, body
+        cases = [  # status, counter, words of the answer, arguments of post()
             (404, "page", "OTEL_METRICS_EXPORTER=none", {"path": "/v1/metrics"}),
             (405, "page", "POST", {"method": "PUT"}),
             (403, "page", "web page", {"Origin": "http://example.org"}),
@@ -281,7 +281,7 @@ class Receive(unittest.TestCase):
             self.assertEqual(agent.counts()["spans_in"], rounds * 220002)
 
     def test_an_end_meanwhile(self):
-        """SIGTERM while spans are read: the request is cut off."""
+        """SIGTERM while the receiver reads spans: the agent ends with status 0."""
         large = request([span(2, i) for i in range(1, 1001)]) * 60
         with Agent() as agent:
             connection = agent.connect()
@@ -329,7 +329,7 @@ class Shares(unittest.TestCase):
                          b"Content-Length: 8000000\r\n\r\n" + bytes(size))
 
     def senders(self, agent):
-        """(that on TCP, the user)"""
+        """Returns the sender on TCP, and the user."""
         found = {one["sender"]: one for one in agent.ask()["otlp"]["senders"]}
         return found["loopback"], found["user %d" % os.getuid()]
 

@@ -1,5 +1,5 @@
 /*
- * The rules of slow and failed spans of SDKs: which spans fit, the limit of alarms, and the file.
+ * The rules of slow and failed spans of SDKs: which spans match, the limit of alarms, and the file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -39,7 +39,7 @@ static struct otlp_origin origin_of(unsigned number)
                                 .scope_number = 1};
 }
 
-/* Returns a message Span of at least that length. */
+/* Returns a message Span that is longer than span->length bytes. */
 static struct text raw_of(const struct store_span *span)
 {
     static char bytes[1 << 18];

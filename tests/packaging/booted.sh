@@ -1,6 +1,6 @@
 #!/bin/bash
 # Tests the packages of ~/debs in a system of check-packages that systemd has booted: installs them, uses them as an
-# operator does, upgrades, removes and purges them. Writes ~/summary; its last line is "all ok" or not.
+# operator does, upgrades, removes and purges them. Writes ~/summary, whose last line is "all ok" or "something FAILED".
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -83,12 +83,12 @@ request() {
     python3 -c 'import urllib.request; urllib.request.urlopen("http://127.0.0.1:8000/", timeout=10).read()'
 }
 
-# LTTng is loaded with the first request.
+# The server loads LTTng with its first request.
 is_registered() {
     lttng list --userspace | grep 'blkin:span'
 }
 
-# Runs a server that nobody instrumented. systemd-nspawn runs all programs under a seccomp filter, which we know.
+# Runs a server that nobody instrumented. systemd-nspawn's seccomp filter for all programs allows LTTng's calls.
 preloaded() {
     local server status
     lttng create unmodified --output="$HOME/unmodified" && lttng enable-event --userspace 'blkin:*' && lttng start ||
@@ -112,7 +112,7 @@ start() {
     systemctl start "blkin-$1" && within 10 state_is "$1" active
 }
 
-# Without a reader: blkin keep requests the trace.
+# Makes the agent send a trace: no request is slow, so blkin keep requests it.
 keeps() {
     local deadline=$((SECONDS + 30))
     until spans_arrived "$1" 1; do
@@ -158,7 +158,7 @@ hung() {
     came_back "$1" "$pid"
 }
 
-# in hexadecimal, 127.0.0.1 or ::1
+# Checks that all listeners are at 127.0.0.1 or ::1, which the kernel prints in hexadecimal.
 loopback_only() {
     awk 'FNR > 1 && $4 == "0A" && $2 !~ /^(0100007F|00000000000000000000000001000000):/ { print; bad = 1 } END { exit bad }' \
         /proc/net/tcp /proc/net/tcp6
@@ -181,12 +181,12 @@ private() {
         stat -c '%n %U %a' $folder
         [ "$(stat -c '%U %a' $folder)" = "blkin 700" ] || return
     done
-    # files that all programs read: sampling, and the rules of slow requests
+    # all programs read the rules of slow requests
     [ "$(stat -c '%U %a' /run/blkin)" = 'root 755' ] && [ "$(cat /run/blkin/slow)" = 'error, *>1s' ] || return
-    # LTTng chooses the modes in its chunks, and no other user reaches them
+    # no other user reads the other files
     find /run/blkin /var/lib/blkin \
         ! -path '/run/blkin/rings/*' ! -path /run/blkin/slow \
-        ! -path '/var/lib/blkin/spool/*' \( -type f -o -type s \) -perm /077 | grep . && return 1
+        \( -type f -o -type s \) -perm /077 | grep . && return 1
     return 0
 }
 
@@ -228,7 +228,7 @@ configuration_kept() {
         [ "$(stat -c '%U:%G %a' /etc/blkin/blkin.conf)" = "root:blkin 640" ]
 }
 
-# Certificates and passwords stay. They are not those of the next user with the id of user blkin.
+# Certificates and passwords stay. They belong to root, so that the next user with the id of user blkin cannot read them.
 own_files_stay() {
     [ "$(stat -c '%U:%G %a' /etc/blkin /etc/blkin/broker.password | xargs)" = "root:root 750 root:root 600" ] &&
         [ "$(ls -A /etc/blkin)" = broker.password ] && rm -r /etc/blkin
@@ -269,12 +269,12 @@ within 20 eval '[ "$(systemctl is-system-running)" != starting ]'
 ldconfig
 files >/tmp/before
 
-check "the version before is installed" apt_get install "$HOME"/debs/older/*.deb
+check "the previous version is installed" apt_get install "$HOME"/debs/older/*.deb
 for unit in live agent; do
     check "blkin-$unit is not enabled, and does not run" eval \
         "! systemctl -q is-enabled blkin-$unit && state_is $unit inactive"
 done
-check "configuration is its readers' only" eval '[ "$(stat -c "%U:%G %a" /etc/blkin /etc/blkin/blkin.conf | xargs)" = \
+check "only root and group blkin read the configuration" eval '[ "$(stat -c "%U:%G %a" /etc/blkin /etc/blkin/blkin.conf | xargs)" = \
     "root:blkin 750 root:blkin 640" ]'
 check "the user is a system user in the group tracing" eval '
     [[ " $(id -nG blkin) " == *" tracing "* ]] && [ "$(id -u blkin)" -lt 1000 ]'
@@ -312,7 +312,7 @@ check "systemd-analyze verify" verified
 start live
 
 check "remove" apt_get remove "${packages[@]}"
-check "... ends what a service had LTTng record" no_session
+check "... ends LTTng's sessions of the services" no_session
 check "... keeps the configuration" configuration_kept
 echo secret | install -o blkin -m 600 /dev/stdin /etc/blkin/broker.password
 check "purge of what was removed" apt_get purge blkin

@@ -40,5 +40,5 @@ plain_make . build/lib/libblkin-lttng.so.1 pc || fail "make: $(cat "$work/said")
 grep -q "^Version: $version$" build/blkin.pc || fail "what the tarball builds is of another version"
 
 sed -i '1s/blkin (.*)/blkin (0.9.9-1)/' packaging/debian/changelog && git init -q . && git add . && commit || exit 1
-plain_make . dist >/dev/null && fail "packs a changelog of another version"
-grep -q 'changelog has 0.9.9-1' "$work/said" || fail "of another version it says: $(cat "$work/said")"
+plain_make . dist >/dev/null && fail "make dist packs a changelog of another version"
+grep -q 'changelog has 0.9.9-1' "$work/said" || fail "make dist, with a changelog of another version, says: $(cat "$work/said")"

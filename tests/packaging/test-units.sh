@@ -21,7 +21,7 @@ for unit in blkin-live blkin-agent blkin-work@ blkin-work-root; do
     tail -n 1 exposure.log
 done
 
-# the agent gives rings to programs, stores them over a kill, and may make the socket
+# the agent gives rings to programs, gets them back after a kill, and may make the socket
 grep -q '^FileDescriptorStoreMax=' blkin-agent.service && grep -qx 'ReadWritePaths=-/run/blkin/rings' blkin-agent.service || {
     echo "blkin-agent.service cannot give rings to programs"
     exit 1

@@ -214,7 +214,7 @@ class Collector:
 
     def serve_request(self, connection):
         """Returns whether another request may follow."""
-        # A batch with spans begins after the head: look at the bytes without reading them.
+        # The head shows whether the batch is empty. It stays in the buffer, for the fault.
         while b"\r\n\r\n" not in connection.buffer:
             connection.receive()
         if self.is_probe(connection.buffer.lower()):

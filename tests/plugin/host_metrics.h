@@ -35,7 +35,7 @@
 struct made_sample {
     const char *host, *group, *instance, *names, *values;
     int64_t time_ms;
-    uint64_t thread;    /* 0: the host's */
+    uint64_t thread;    /* 0: thread 1 */
     uint64_t period_ms; /* 0: 100 */
 };
 

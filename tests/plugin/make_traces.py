@@ -9,7 +9,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-from trace_events import *  # noqa: E402,F401,F403 (its names are words here)
+from trace_events import *  # noqa: E402,F401,F403 (the cases use most of its names)
 
 
 def blkin_trace(*args, **options):

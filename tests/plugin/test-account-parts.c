@@ -86,7 +86,7 @@ TEST(test_spool_line)
     counts_line(&counts, LINE_WHOLE, line);
     CHECK(strstr(line, " + 0 spooled + 1 waiting; spool: 0 = 0 delivered + 0 refused + 0 invalid "
                        "+ 0 too large + 0 undelivered + 0 dropped + 0 expired + 0 corrupt + 0 in "
-                       "it; lost before") != NULL);
+                       "it; lost by") != NULL);
     counts_line(&counts, LINE_SHORT, line);
     CHECK(strstr(line, "; spool: 0") != NULL && strstr(line, "spooled") == NULL);
 }
@@ -109,7 +109,7 @@ TEST(test_lines)
                " + 0 duplicate + 1 late + 0 of processes; missing: 0 events, 0 annotations and "
                "tags, 0 spans cut short; "
                "spans: 5 = 3 accepted + 0 refused + 0 invalid + 0 too large + 0 undelivered"
-               " + 1 dropped + 0 no memory + 1 waiting; lost before by LTTng: 0 events, 0 packets; "
+               " + 1 dropped + 0 no memory + 1 waiting; lost by LTTng: 0 events, 0 packets; "
                "also: 2 spans open");
     memset(&huge, 0xff, sizeof(huge)); /* the longest numbers */
     counts_line(&huge, LINE_WHOLE, line);

@@ -18,7 +18,7 @@
 #define ORDERS      120  /* all orders of five stages */
 #define CHAIN_SPANS 4500 /* in each order: 540,000 in all */
 
-enum part { PART_ONLY, PART_JOIN, PART_HOSTS, PART_TAIL, PART_SKIP };
+enum part { PART_SKIP_FEW, PART_JOIN, PART_HOSTS, PART_TAIL, PART_SKIP_MANY };
 
 static char rules[4096];
 
@@ -70,8 +70,8 @@ static struct stage *new_stage(struct chain_run *run, enum part part)
     struct error error;
 
     switch (part) {
-    case PART_ONLY:
-        return skip_stage_new("only", skips, (void *)(uintptr_t)31);
+    case PART_SKIP_FEW:
+        return skip_stage_new("few", skips, (void *)(uintptr_t)31);
     case PART_JOIN:
         return join_stage_new(&join);
     case PART_HOSTS:
@@ -79,7 +79,7 @@ static struct stage *new_stage(struct chain_run *run, enum part part)
     case PART_TAIL:
         return tail_stage_new(&tail, &error);
     default:
-        return skip_stage_new("skip", skips, (void *)(uintptr_t)7);
+        return skip_stage_new("many", skips, (void *)(uintptr_t)7);
     }
 }
 
@@ -191,13 +191,13 @@ static void test_order(const int *order)
     feed(&run, order);
     CHECK(run.delivered > CHAIN_SPANS / 10 && run.left_out > CHAIN_SPANS / 10);
     for (int i = 0; i < STAGES; i++)
-        CHECK(run.checks_held[i] > 0 || order[i] == PART_ONLY || order[i] == PART_SKIP);
+        CHECK(run.checks_held[i] > 0 || order[i] == PART_SKIP_FEW || order[i] == PART_SKIP_MANY);
 }
 
 /* Sets order to order number n of the stages. */
 static void order_of(int n, int *order)
 {
-    int left[STAGES] = {PART_ONLY, PART_JOIN, PART_HOSTS, PART_TAIL, PART_SKIP};
+    int left[STAGES] = {PART_SKIP_FEW, PART_JOIN, PART_HOSTS, PART_TAIL, PART_SKIP_MANY};
 
     for (int size = STAGES; size; size--) {
         const int at = n % size;

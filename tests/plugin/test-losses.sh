@@ -34,7 +34,7 @@ record() {
     start_part "$mode-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$mode" \
         -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$mode.json\""
     wait_part "$mode-sink" 20 || fail "babeltrace2 ended with status $?"
-    grep -q 'lost before by LTTng: [1-9]' "$WORK/$mode-sink.log" || fail "LTTng has lost nothing"
+    grep -q 'lost by LTTng: [1-9]' "$WORK/$mode-sink.log" || fail "LTTng has lost nothing"
     # the name of each tagged span
     jq -r '.[] | select(.tags."blkin.lost") | .name' "$WORK/$mode.json" >"$WORK/tagged.log"
     grep -q "[:,] $(wc -l <"$WORK/tagged.log") spans touched by losses" "$WORK/$mode-sink.log" ||

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Spans in OTLP, as Google's protobuf library reads them: fields, limits, hostile texts. fuzz/fuzz-otlp.c tests batches
-of any run of a body's spans.
+"""Spans in OTLP, as Google's protobuf library reads them: fields, limits, hostile texts. fuzz/fuzz-otlp.c checks
+requests however a batch is divided.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -237,7 +237,7 @@ def test_bare_endpoint():
 
 
 def test_every_length():
-    """Lengths of one byte, two and three; escaped bytes at either end."""
+    """Lengths of one byte, two and three; characters of several bytes at either end."""
     values = []
     for length in list(range(0, 70)) + [125, 126, 127, 128, 129, 255, 256, 300, 16000, 16383, 16384]:
         plain = "".join(chr(97 + i % 26) for i in range(length))

@@ -112,7 +112,7 @@ TEST(test_model)
     for (unsigned i = 0; i < 1000000 && !check_failures; i++) {
         struct model_event event = {.what = (int)dice(MODEL_EVENTS)};
 
-        if (i % 500 == 0) /* few or many keys, so that both kinds of bounds are reached */
+        if (i % 500 == 0) /* few keys: some begins time out; many: open_max is reached */
             keys = dice(2) ? 3 : 300;
         now_ns += (int64_t)(dice(3) ? dice(4) : dice(40) * (keys < 10));
         event.time_ns = now_ns;
@@ -419,8 +419,7 @@ TEST(test_errors)
          "$vtid or request.ids[2], got \"a-b\""},
         {"[span a]\nkey = a b c d e f g h i j k l m n o p q\n",
          "rules \"f\", line 2: expected a key of at most 16 fields, got \"a b c d e f g h i j k l "
-         "m n o "
-         "p q\""},
+         "m n o p q\""},
         {"[span a]\nscope = x\n",
          "rules \"f\", line 2: expected thread, process, host or session, got \"x\""},
     };

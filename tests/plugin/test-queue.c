@@ -113,7 +113,7 @@ TEST(test_routes)
     }
 }
 
-/* While the spooler has a batch, a sender gets none, to keep the order of spans. */
+/* A batch that the spooler puts back is the next one that a sender gets: spans keep their order. */
 TEST(test_spooler_first)
 {
     struct span_queue *queue = queue_new(&usual);

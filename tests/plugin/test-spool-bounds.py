@@ -103,7 +103,7 @@ def not_too_old_where_the_clock_was_wrong():
 
 @scenario
 def too_old_after_another_boot():
-    """The time while the host was off does not count, but later records are newer."""
+    """The time while the host was off does not count, but the time since then does."""
     with folder() as spool:
         fill(spool, 1000)
         written_at(spool, int(time.time() * 1000) - 3600000)

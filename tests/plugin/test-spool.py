@@ -65,8 +65,8 @@ def away_then_back_with_many_senders():
 def faults_that_pass():
     """Requests of several senders fail: each span arrives.
 
-    The sink gives up no batch because of these faults, as it does because of 404 and 500. It gives up a batch whose
-    connection breaks again and again after retry-timeout-ms, which is long.
+    These faults, unlike 404 and 500, do not make the sink give up a batch. The sink gives up a batch whose connection
+    breaks again and again, but only after retry-timeout-ms, which is long here.
     """
     faults = [status(503), reset_after_request(), close_at_once(), status(429), raw(b"HTTP/1.1 2"),
               status(502), reset_at_once(), status(504), raw(b"")] * 3

@@ -16,7 +16,7 @@ import sys
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/otel"))
 import otlp  # noqa: E402
 from scenarios import PATIENCE  # noqa: E402
-from trace_events import *  # noqa: E402,F401,F403 (its names are words here)
+from trace_events import *  # noqa: E402,F401,F403 (the traces use most of its names)
 
 PLUGINS = os.path.join(os.environ["BUILD"], "tests/plugin/starved")
 TRACES = os.path.join(os.environ["BUILD"], "tests/plugin/traces")

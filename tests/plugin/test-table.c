@@ -8,7 +8,7 @@
 #include "check.h"
 
 #define THINGS 5000
-#define HASHES 7 /* number of hashes: many things share each hash */
+#define SHARES 7 /* things that share a hash */
 
 struct thing {
     unsigned number;
@@ -44,10 +44,10 @@ int main(void)
     CHECK(table_init(&table));
     for (unsigned i = 0; i < THINGS; i++) {
         things[i].number = i;
-        table_add(&table, &things[i].in_table, i % (THINGS / HASHES) * 977);
+        table_add(&table, &things[i].in_table, i % (THINGS / SHARES) * 977);
     }
     CHECK(table.count == THINGS && table.mask >= THINGS / 2);
-    for (unsigned i = 0; i < THINGS / HASHES; i++)
+    for (unsigned i = 0; i < THINGS / SHARES; i++)
         found += count_in_order(&table, (uint64_t)i * 977);
     CHECK(found == THINGS);
     for (unsigned i = 0; i < THINGS; i += 3)

@@ -220,7 +220,7 @@ class Tail(unittest.TestCase):
         with open(fifo) as file:
             parts.append(file.read(1))
             self.write_rules("what is this\n")
-            read_until(file, "the old rules still hold")
+            read_until(file, "the old rules still apply")
             self.write_rules("")
             read_until(file, "have changed")
             parts.append(file.read())

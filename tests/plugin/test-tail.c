@@ -34,9 +34,9 @@ TEST(test_names)
     CHECK_TEXT(names_text(names, NAMES_OTHER).data, "");
     names_clear(names);
     memset(text, 'x', sizeof(text));
-    for (uint32_t i = 0; i < 1000; i++) /* of 33 bytes */
+    for (uint32_t i = 0; i < 1000; i++)
         CHECK(names_id(names, (struct text){text, 1 + i % sizeof(text)}) < 34);
-    for (uint32_t i = 0; i < 700; i++) {
+    for (uint32_t i = 0; i < 700; i++) { /* of 33 bytes, with the NUL */
         memcpy(text, &i, sizeof(i));
         (void)names_id(names, (struct text){text, sizeof(text)});
     }

@@ -27,7 +27,7 @@ def brief(line):
     """Returns the account without zeros."""
     line = re.sub(r" \+ 0 [a-z ]+?(?= \+|;)", "", line)
     line = line.replace("missing: 0 events, 0 annotations and tags, 0 spans cut short; ", "")
-    line = line.replace("; lost before by LTTng: 0 events, 0 packets", "")
+    line = line.replace("; lost by LTTng: 0 events, 0 packets", "")
     return line
 
 

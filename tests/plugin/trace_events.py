@@ -93,7 +93,7 @@ def annotation(at, text, severity=6):
 
 
 def step(at, name, *inside, end=None, kind=0):
-    """Writes a step with its contents; without an end it is left open."""
+    """Returns a step with its contents, as a part of a packed text; without an end it is left open."""
     return "".join((packed(writer.begin_step(name.encode(), kind, at)), *inside,
                     "" if end is None else packed(writer.end_step(end))))
 

@@ -48,7 +48,7 @@ class Mount:
     """An image as a file system."""
 
     def __init__(self, image):
-        self.image, self.path = image, tempfile.mkdtemp(dir=SHELF)
+        self.image, self.path = image, tempfile.mkdtemp(dir=MEMORY_FOLDER)
 
     def __enter__(self):
         call("mount", "-t", "ext4", "-o", "loop,noauto_da_alloc,commit=1", self.image, self.path)
@@ -73,27 +73,24 @@ def read_at_once(path):
 
 
 def images(chance, workload, count):
-    """Runs its command on a fresh image, and takes `count` images: (image, reports until then)."""
-    image = tempfile.mkdtemp(dir=SHELF) + "/image"
+    """Runs the workload's command on a fresh image. Returns `count` copies of the image, each with the last report before."""
+    image = tempfile.mkdtemp(dir=MEMORY_FOLDER) + "/image"
     taken = []
     shutil.copyfile(EMPTY, image)
     with Mount(image) as folder:
-        workload.prepare(folder)
         call("sync", "-f", folder)
         program = subprocess.Popen(workload.command(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                   env={**os.environ, **workload.environment(folder), "LD_PRELOAD": SLOW,
-                                        "SLOW_MS": str(workload.slow_ms)})
+                                   env={**os.environ, "LD_PRELOAD": SLOW, "SLOW_MS": "15"})
         try:
             os.set_blocking(program.stdout.fileno(), False)
             wait_until(lambda: workload.said(program), "the first things are safe", every_s=0.001)
             for _ in range(count):
-                workload.wait(chance, program, folder)
-                word = workload.said(program)
+                pause(chance.uniform(0, 0.35))
+                reported = workload.said(program)
                 copy = f"{image}.{len(taken)}"
                 with open(copy, "wb") as file:
                     file.write(read_at_once(image))
-                word = workload.said_since(word)
-                taken.append((copy, word))
+                taken.append((copy, reported))
         finally:
             program.kill()
             program.communicate()
@@ -107,29 +104,18 @@ def images(chance, workload, count):
 class Workload:
     """A program, and its data that must be there after a cut. It prints "safe N" or "settled N": 1 to N are safe."""
 
-    slow_ms = 15
-    waits = False
-
     def __init__(self):
         self.program, self.text, self.last = None, b"", 0
-
-    def prepare(self, folder):
-        """Prepares the file system before the program begins."""
-
-    def environment(self, folder):  # pylint: disable=unused-argument
-        return {}
 
     def command(self, folder):
         raise NotImplementedError
 
-    def check(self, folder, word):
+    def check(self, folder, reported):
         """Returns how many things were reported as safe, and how many of them are missing."""
         raise NotImplementedError
 
-    def wait(self, chance, program, folder):  # pylint: disable=unused-argument
-        pause(chance.uniform(0, 0.35))
-
     def said(self, program):
+        """Returns the number of the last report."""
         if program is not self.program:
             self.program, self.text, self.last = program, b"", 0
         while data := program.stdout.read():
@@ -140,20 +126,16 @@ class Workload:
             self.last = int(lines[-1].split()[1])
         return self.last
 
-    def said_since(self, word):
-        """Reads reports of the time while the image was copied."""
-        return word
-
 
 def cut(workload):
     """Makes RUNS power cuts."""
-    chance = random.Random(f"{SEED} {type(workload).__name__} {bool(workload.waits)}")
+    chance = random.Random(f"{SEED} {type(workload).__name__}")
     cuts = safe = missing = 0
     while cuts < RUNS:
-        for image, word in images(chance, workload, min(PER_RUN, RUNS - cuts)):
+        for image, reported in images(chance, workload, min(PER_RUN, RUNS - cuts)):
             with Mount(image) as folder:
-                of, lacks = workload.check(folder, word)
-            cuts, safe, missing = cuts + 1, safe + of, missing + lacks
+                things, lost = workload.check(folder, reported)
+            cuts, safe, missing = cuts + 1, safe + things, missing + lost
             os.unlink(image)
     note = f"seed {SEED}: {cuts} power cuts, {safe} things said to be safe, {missing} of them missing"
     expect(missing == 0, note)
@@ -168,13 +150,13 @@ class RootState(Workload):
     def command(self, folder):
         return [BUILD + "/tests/work/saving", folder + "/root.json"]
 
-    def check(self, folder, word):
+    def check(self, folder, reported):
         try:
             with open(folder + "/root.json", encoding="utf-8") as file:
                 found = json.load(file)["offsets"][0]
         except (FileNotFoundError, json.JSONDecodeError):
             found = 0
-        return word, max(word - found, 0)
+        return reported, max(reported - found, 0)
 
 
 @scenario
@@ -193,10 +175,10 @@ class Spool(Workload):
             "endpoint=" + AWAY, f"spool={folder}/spool", "spool-fsync=batch", "spool-bytes=8388608", "batch-spans=20",
             "batch-timeout-ms=5", "number:0", "live", "settled", "pace:2000", "add:1000000"]
 
-    def check(self, folder, word):
+    def check(self, folder, reported):
         with Collector() as collector:
             call(*self.driver, "endpoint=" + collector.url, f"spool={folder}/spool", "flush", "close")
-            return word, len(set(range(1, word + 1)) - set(collector.accepted))
+            return reported, len(set(range(1, reported + 1)) - set(collector.accepted))
 
 
 @scenario
@@ -229,8 +211,8 @@ def prepare():
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="blkin-power.", dir="/dev/shm") as SHELF:
-        EMPTY, SLOW = os.path.join(SHELF, "empty"), os.path.join(SHELF, "slow.so")
+    with tempfile.TemporaryDirectory(prefix="blkin-power.", dir="/dev/shm") as MEMORY_FOLDER:
+        EMPTY, SLOW = os.path.join(MEMORY_FOLDER, "empty"), os.path.join(MEMORY_FOLDER, "slow.so")
         prepare()
         status = run_scenarios(2)
     sys.exit(status)

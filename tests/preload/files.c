@@ -1,7 +1,8 @@
 /*
  * A server of one thread, not instrumented. A request is a line of calls on the server's file, such
  * as "pread 4096 0; fdatasync", and the answer is "done". Requests "commit" of several clients get
- * their answers after one group commit. "gather N": the server first waits for N requests.
+ * their answers after one group commit. After "gather N", the server reads again only when N
+ * clients have sent a request.
  *
  *     usage: files PORT FILE CLIENTS: ends after CLIENTS clients have connected and disconnected
  *

@@ -12,7 +12,7 @@
  *         poll(2).
  *
  *     interrupts restart PORT | ignored PORT
- *         A signal that does not end the call: accept(2) continues after a handler of SA_RESTART,
+ *         A signal that does not end the call: accept(2) continues after a handler with SA_RESTART,
  *         and poll(2) if the signal is ignored.
  *
  * SPDX-License-Identifier: BSD-2-Clause

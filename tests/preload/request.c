@@ -2,9 +2,10 @@
  * A client: request ADDRESS CONNECTIONS REQUESTS [IN OUT [FIRST-ID [DEPTH [keep]]]]
  *
  * Opens CONNECTIONS connections at once, and makes REQUESTS requests on each. A request is a line
- * (wire.h) and IN bytes, from 10 on with the request's number first. An answer has OUT bytes. The
- * client sends DEPTH requests in one write. Ids count from FIRST-ID; without it, all are 0. keep:
- * DEPTH requests are always in flight: one follows each answer, all with the id 0 and no number.
+ * (wire.h) and IN bytes; 10 bytes or more begin with the request's number. An answer has OUT bytes.
+ * The client sends DEPTH requests in one write. Ids count from FIRST-ID; without it, all are 0.
+ * keep: DEPTH requests are always in flight: one follows each answer, all with the id 0 and no
+ * number.
  *
  * REQUEST_HOLD=FILE in the environment: after its first request, each connection waits until the
  * file exists.

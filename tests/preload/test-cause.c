@@ -23,7 +23,7 @@ static struct bytes bytes(const char *text)
 }
 
 /* Makes a request that this thread has taken now, and that began age_ns ago. */
-static struct interaction *request_of_before(const char *text, uint64_t age_ns)
+static struct interaction *request_of_age(const char *text, uint64_t age_ns)
 {
     struct interaction *request = interaction_make(&server, interaction_worker(), 0, blkin_now());
 
@@ -36,7 +36,7 @@ static struct interaction *request_of_before(const char *text, uint64_t age_ns)
 
 static struct interaction *request(const char *text)
 {
-    return request_of_before(text, 0);
+    return request_of_age(text, 0);
 }
 
 static void end_interaction(struct interaction *interaction)
@@ -70,7 +70,7 @@ static bool is_caused(const char *head, enum preload_cause how, const struct int
     return cause.how == how && cause.interaction == by;
 }
 
-/* Begins a test: nothing of the test before may remain. */
+/* Begins a test: nothing of the previous test may remain. */
 static void begin(void)
 {
     CHECK(!interaction_thread.worker || interaction_thread.worker->open_count == 0);
@@ -283,7 +283,7 @@ TEST(test_guess)
     struct interaction *one, *two;
 
     begin();
-    one = request_of_before("a", SECOND);
+    one = request_of_age("a", SECOND);
     two = request("b");
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one)); /* the oldest */
     CHECK(one->is_ambiguous && two->is_ambiguous);
@@ -322,7 +322,7 @@ TEST(test_stale)
     struct interaction *feed, *one;
 
     begin();
-    feed = request_of_before("subscribe", 11 * SECOND);
+    feed = request_of_age("subscribe", 11 * SECOND);
     wait_for_events();
     one = request("get a");
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
@@ -394,8 +394,7 @@ TEST(test_files)
     end_interaction(two);
 }
 
-/* A request that was read before tracing began, at the start of a session, say, may have caused the
- * call. */
+/* A request that was read before tracing began may have caused the call. */
 TEST(test_unseen)
 {
     struct interaction *one;

@@ -67,7 +67,7 @@ lttng destroy busy >/dev/null
 ) &
 sessions=$!
 forks_at close 7703 close "$rounds" 60
-"$forks" ask 7703 "$rounds" >/dev/null || fail "a file was taken: see above"
+"$forks" ask 7703 "$rounds" >/dev/null || fail "a child lost a file: see above"
 wait "$server" || fail "close: status $?"
 wait_for 20 - "a session that has ended" test -s "$WORK/sessions" || exit 1
 kill $sessions || fail "sessions did not begin and end all the time"

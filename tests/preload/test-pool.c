@@ -128,7 +128,7 @@ TEST(test_forget)
     }
     CHECK(after[0] == before);
     for (int i = 0; i < 3; i++)
-        CHECK(release(after[i])); /* its holder is the taker */
+        CHECK(release(after[i])); /* the taker has the only reference */
 }
 
 /* Takes all objects of a pool. Then the pool gives out only returned objects. */

@@ -37,11 +37,11 @@ says 0 "$library" sh -c 'echo $LD_PRELOAD'
 # ---- the program's environment
 
 says 0 'ports=1-2?usage=2' --ports=1-2 --usage=2 sh -c 'echo "$BLKIN_RUN"'
-[ "$(BLKIN_RUN=min-us=7 "$blkin" run --usage=1 sh -c 'echo $BLKIN_RUN')" = "min-us=7 usage=1" ] || fail "added to BLKIN_RUN"
+[ "$(BLKIN_RUN=min-us=7 "$blkin" run --usage=1 sh -c 'echo $BLKIN_RUN')" = "min-us=7 usage=1" ] || fail "options are not added to BLKIN_RUN"
 says 0 "$work/file" --run-file=file sh -c 'echo $BLKIN_RUN_FILE'
 says 0 '/a' --run-file=/a sh -c 'echo $BLKIN_RUN_FILE'
-[ "$(LD_PRELOAD=libm.so.6 "$blkin" run sh -c 'echo $LD_PRELOAD')" = "libm.so.6:$library" ] || fail "behind others"
-[ "$("$blkin" run "$blkin" run sh -c 'echo $LD_PRELOAD')" = "$library" ] || fail "twice"
+[ "$(LD_PRELOAD=libm.so.6 "$blkin" run sh -c 'echo $LD_PRELOAD')" = "libm.so.6:$library" ] || fail "the library is not behind other preloaded ones"
+[ "$("$blkin" run "$blkin" run sh -c 'echo $LD_PRELOAD')" = "$library" ] || fail "the library is preloaded twice"
 
 # ---- as a drop-in for a unit
 
@@ -58,7 +58,7 @@ says 2 '*expected one UNIT at most with --print*' --print true true
 says 2 '*"ports=x": expected up to 64 ports*' --ports=x true
 says 2 '*"usage=4": expected usage=0, 1, 2 or 3*' --usage=4 true
 says 2 '*"usage=": expected usage=0, 1, 2 or 3*' --usage= true
-[ "$(BLKIN_RUN=ports=7 "$blkin" run --ports= sh -c 'echo $BLKIN_RUN')" = "ports=7 ports=" ] || fail "an empty list"
+[ "$(BLKIN_RUN=ports=7 "$blkin" run --ports= sh -c 'echo $BLKIN_RUN')" = "ports=7 ports=" ] || fail "--ports= is not added to BLKIN_RUN"
 says 2 '*one line*' --files=$'/a\nb' true
 says 2 '*unrecognized option*--nonsense*--help*' --nonsense true
 says 2 '*--run-file: expected*' --run-file= true
@@ -107,9 +107,9 @@ if name in data:
 TXT
 cmp -s program musl || refused 'musl' ./musl
 # a program of another class, or for another processor: a changed byte of the ELF header
-for place in 4:1 18:250; do
+for change in 4:1 18:250; do
     cp program other
-    printf "%b" "\\x$(printf %x "${place#*:}")" | dd of=other bs=1 seek="${place%:*}" conv=notrunc status=none
+    printf "%b" "\\x$(printf %x "${change#*:}")" | dd of=other bs=1 seek="${change%:*}" conv=notrunc status=none
     refused 'is for another processor' ./other
 done
 # a program with a section that Go makes
@@ -170,7 +170,7 @@ of_unit() {
     "$blkin" run --print ./some.service | grep '#' | tr '\n' ' '
 }
 [[ $(of_unit 'SystemCallFilter=@system-service' 'SystemCallFilter=~@privileged @resources') == *'allows the system calls'* ]] ||
-    fail "a unit as Debian has redis"
+    fail "a unit like Debian's of redis"
 [[ $(of_unit 'SystemCallFilter=~@network-io:EPERM \' 'mremap') == *'#SystemCallFilter=connect '*' mremap '* ]] || fail "calls that are denied"
 [[ $(of_unit 'SystemCallFilter=@basic-io @file-system' 'RestrictAddressFamilies=AF_INET') == \
     *'#SystemCallFilter=ppoll '*' #RestrictAddressFamilies=AF_UNIX '*'=AF_NETLINK '* ]] || fail "calls that are not allowed"
@@ -275,7 +275,7 @@ if [ $status -ne 0 ]; then # if not, the library is installed on this machine
 fi
 mkdir -p elsewhere/lib/blkin && cp "$library" "${library%/*}/libblkin.so.1" elsewhere/lib/blkin/
 [ "$(elsewhere/bin/blkin run sh -c 'echo $LD_PRELOAD' 2>/dev/null)" = "$work/elsewhere/lib/blkin/libblkin-preload.so" ] ||
-    fail "beside an installed command"
+    fail "an installed command does not find its library"
 mv elsewhere 'else where'
 [[ $('else where/bin/blkin' run true 2>&1) == *"expected a path without blanks and colons"* ]] || fail "a folder with a blank"
 exit 0

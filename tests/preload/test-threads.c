@@ -44,7 +44,7 @@ static void *calls_once(void *unused)
     return unused;
 }
 
-/* The child's account has the work of its threads, once the parent's thread has ended there. */
+/* The child's account has the work of its own threads, not what the inherited thread did before. */
 static void *continue_in_child(void *parents_thread)
 {
     char said[1024] = "";

@@ -87,7 +87,7 @@ void wait_client(pid_t pid)
         err(1, "client");
 }
 
-int taken(void)
+int accept_one(void)
 {
     const int fd = accept(listener, NULL, NULL);
 
@@ -124,7 +124,7 @@ void expect_end(int fd)
 /* 2 requests after a greeting; the client closes its side before the second answer. */
 TRICK(greeting)
 {
-    const int ours = connect_to(port, 0), fd = taken();
+    const int ours = connect_to(port, 0), fd = accept_one();
     char hello[5];
 
     give_all(0, fd, "hello", 5);
@@ -145,7 +145,7 @@ TRICK(greeting)
 TRICK(binary)
 {
     static const char query[] = "\0\x0b\xab\1A\\ \x7f\xff";
-    const int ours = connect_to(port, 0), fd = taken();
+    const int ours = connect_to(port, 0), fd = accept_one();
     char got[sizeof(query)];
 
     give_all(0, ours, query, sizeof(query));
@@ -161,7 +161,7 @@ TRICK(binary)
 /* 2 requests, answered by stdio(3): the first by fflush(3), the second by fclose(3). */
 TRICK(stdio)
 {
-    const int ours = connect_to(port, 0), fd = taken();
+    const int ours = connect_to(port, 0), fd = accept_one();
     FILE *out = fdopen(fd, "w");
 
     if (!out)
@@ -180,7 +180,7 @@ TRICK(stdio)
 /* No interaction: a request without an answer, datagrams, and a socket pair. */
 TRICK(nothing)
 {
-    const int ours = connect_to(port, 0), fd = taken();
+    const int ours = connect_to(port, 0), fd = accept_one();
     const int from = socket(AF_INET, SOCK_DGRAM, 0), to = socket(AF_INET, SOCK_DGRAM, 0);
     union address address;
     socklen_t length = address_of(&address, port);
@@ -208,7 +208,8 @@ TRICK(nothing)
 /* 3 requests, answered by sendfile(2), by splice(2), and by a write. */
 TRICK(files)
 {
-    const int ours = connect_to(port, 0), fd = taken(), file = open("/proc/self/exe", O_RDONLY);
+    const int ours = connect_to(port, 0), fd = accept_one(),
+              file = open("/proc/self/exe", O_RDONLY);
     char line[LINE + 1], answer[1000] = "";
     off_t offset = 0;
     int ends[2];
@@ -243,7 +244,8 @@ static void *ends_process(void *nothing)
  * for each. */
 TRICK(unfinished)
 {
-    const int ours = connect_to(port, 0), fd = taken(), file = open("/proc/self/exe", O_RDONLY);
+    const int ours = connect_to(port, 0), fd = accept_one(),
+              file = open("/proc/self/exe", O_RDONLY);
     char line[LINE + 1], answer[OUT];
     pthread_t ender;
 
@@ -285,7 +287,7 @@ static void await(int fd, short events)
 /* Calls with all possible results, which must be the same as without the preload. */
 TRICK(results)
 {
-    const int ours = connect_to(port, SOCK_NONBLOCK), fd = taken();
+    const int ours = connect_to(port, SOCK_NONBLOCK), fd = accept_one();
     const int none = 5000, zero = open("/dev/zero", O_RDONLY);
     void *volatile nowhere = (void *)8, *volatile null = NULL; /* invalid: the kernel must refuse */
     volatile int minus = -1;
@@ -396,7 +398,7 @@ static void *send_second_part(void *argument)
 /* 1 request that recvmmsg(2) takes in two parts, the first one into a larger buffer. */
 TRICK(pieces)
 {
-    int ends[] = {connect_to(port, 0), taken()};
+    int ends[] = {connect_to(port, 0), accept_one()};
     const int ours = ends[0], fd = ends[1];
     char line[LINE + 1], parts[2][LINE];
     struct iovec vectors[2] = {{parts[0], LINE}, {parts[1], LINE}};
@@ -437,7 +439,7 @@ static void *serve_and_stay(void *argument)
 TRICK(leaving)
 {
     const pid_t client = start_client(1);
-    int fd = taken();
+    int fd = accept_one();
     pthread_t server;
 
     if (pthread_create(&server, NULL, serve_and_stay, &fd) != 0)
@@ -496,7 +498,7 @@ TRICK(many)
         exit(0);
     }
     for (int i = 0; i < count; i++)
-        theirs[i] = taken();
+        theirs[i] = accept_one();
     for (int i = 0; i < count; i++)
         take_request(theirs[i]);
     for (int i = 0; i < count; i++)

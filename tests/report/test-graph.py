@@ -51,7 +51,7 @@ class Graph(unittest.TestCase):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         with open(path, encoding="utf-8") as file:
-            self.assertEqual(text, file.read(), f"{name}; if it is meant so: GOLDEN=1, and read the diff")
+            self.assertEqual(text, file.read(), f"{name}: if the change is intended, run with GOLDEN=1, and read the diff")
 
     def test_golden(self):
         traces = stack(60)
@@ -99,7 +99,7 @@ class Graph(unittest.TestCase):
                           re.split(r"  +\d", line)[0].rstrip() for line in lines],
                          ["a", "|- b", "|  `- d", "|     |- d *", "|     `- e", "|        `- d *", "`- c", "   `- d *",
                           "* the calls of this service are shown above"])
-        # they call only each other
+        # two services that call only each other
         lines = self.lines(calls_of([("x", "y"), ("y", "x")]))
         self.assertEqual([line.split("  ")[0].rstrip() for line in lines[:2]], ["x", "`- y"])
         self.assertIn("no service calls another one", self.shown([stack(1)[0][:1]]))

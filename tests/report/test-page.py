@@ -86,7 +86,7 @@ class Page(unittest.TestCase):
                 self.assertEqual(self.browser.run("return document.querySelectorAll('svg:not([role=img])').length"), 0)
 
     def test_figures(self):
-        """The table has the figures of blkin stat, and so have the tiles."""
+        """The table has the figures of `blkin stat`, and the tiles have the numbers of the traces."""
         traces = stack(400)
         path, _ = self.page(traces)
         rows = {(r["service"], r["name"]): r

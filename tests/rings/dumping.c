@@ -71,7 +71,7 @@ int main(void)
     blkin_init();
     if (blkin_set_slow("failed>1ns") != 0)
         return 1;
-    /* the first is the process's own event */
+    /* blkin_heartbeat() records the first event: blkin:process */
     for (int64_t end_ms = 0; !blkin_metric_is_on() || written() == 0;) {
         if (!wait_up_to(PATIENCE_MS, &end_ms))
             return 1;

@@ -1,5 +1,5 @@
 /*
- * Dumps of rings that have lost records: babeltrace2 reads all records, and reports the losses.
+ * Dumps of rings with lost, wrong or disordered records: babeltrace2 reads them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -102,7 +102,7 @@ TEST(test_nothing)
 }
 
 /* Times that go back, a time before the host's start, and an impossible time: the dump has all
- * events, in any order. */
+ * events, and those with possible times in order. */
 TEST(test_times)
 {
     const int64_t now_ns = clock_ns();
@@ -150,7 +150,7 @@ TEST(test_unreadable)
     CHECK(lines_with("zipkin:timestamp") == 2 && lines_with("iscarded 3 events") == 1);
 }
 
-/* A reader does not read beyond the end of a record that is too long, and counts the record. */
+/* A record that is too long: its bytes and those of older records count as damaged. */
 TEST(test_too_long)
 {
     static char payload[20000];

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A dump of rings, made after a kill of the agent. In the dump, babeltrace2 and the sink find the same fields as the
-# agent has sent (send = all), and as LTTng's own recording has.
+# A dump of rings, made after a kill of the agent. With send = all, the dump must have the spans that the agent
+# has sent. It must have as many events of each class as LTTng's own recording.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -62,8 +62,8 @@ diff <(grep -v process "$WORK/streamed.classes") <(grep -v process "$WORK/dump.c
     fail "the dump does not have all classes of events"
 }
 
-# after SIGTERM, the process that keeps the rings ends with the agent
+# after SIGTERM, the process that stores the rings ends with the agent
 start_agent --send=all
 wait_for 20 agent "the next agent" is state recording || exit 1
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
-wait_for 10 - "the end of the process that keeps the rings" test ! -e "$WORK/run/rings.fdserver"
+wait_for 10 - "the end of the process that stores the rings" test ! -e "$WORK/run/rings.fdserver"

@@ -156,7 +156,7 @@ int main(int argc, char *argv[])
     pid_t fdserver_process;
     int status;
 
-    if (job_run_in_child(argc, argv, jobs, &status)) /* a service without a fdserver starts one */
+    if (job_run_in_child(argc, argv, jobs, &status)) /* a service without an fdserver starts one */
         return status;
     (void)snprintf(path, sizeof(path), "%s/fdserver.%ld", where ? where : "/tmp", (long)getpid());
     fdserver_process = fork();

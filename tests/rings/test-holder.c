@@ -296,8 +296,8 @@ static bool all_have_got(void)
     return all;
 }
 
-/* Kills services while programs ask: more of them on a busy machine, until each user has got a
- * memory. Returns the number of memories that programs got. */
+/* Kills services while programs ask: KILLS services, and more until each user has got a memory.
+ * Returns the number of memories that programs got. */
 static uint64_t kill_services(uint64_t seed)
 {
     pid_t programs[USERS * 2];
@@ -384,7 +384,7 @@ static void test_slow_fdserver(void)
     CHECK(finish(service, SIGKILL) != 0);
 }
 
-/* A holder with the fdserver, which ends with a service that ends in order. */
+/* A holder with an fdserver. The fdserver ends after a service that ends in order. */
 static void test_fdserver(uint64_t seed)
 {
     const pid_t keeper = fork();
@@ -422,7 +422,7 @@ int main(int argc, char *argv[])
     uint64_t seed;
     int status;
 
-    if (job_run_in_child(argc, argv, jobs, &status)) /* a service without a fdserver starts one */
+    if (job_run_in_child(argc, argv, jobs, &status)) /* a service without an fdserver starts one */
         return status;
     seed = seed_begin();
     if (!prepare())

@@ -1,4 +1,4 @@
-"""Checks that the workers have counted and kept all sent spans.
+"""Checks that the workers have counted all sent spans, and have kept the traces of the rules.
 
 The generator (produce.c) writes the number of traces of each template. From these follow the exact number, errors and
 durations of every operation and edge, and the traces to keep.
@@ -68,7 +68,7 @@ def buckets(values, scale):
 
 
 class Faults(list):
-    """Faults as texts: the first of each kind, for a person to read."""
+    """Faults as texts, for a person to read."""
 
     def differ(self, what, found, wanted):
         if found != wanted:

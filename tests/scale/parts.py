@@ -1,4 +1,4 @@
-"""The parts of the scale runs: a cluster of one broker, loads and workers; and the sum of their results.
+"""The parts of the scale runs: a broker, loads and workers; and the sum of their results.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -33,8 +33,8 @@ FOR_SPEED = ["java", "-Xmx1g", "-XX:-UsePerfData"]  # the options of the tests a
 wait_until = functools.partial(common.wait_until, every_s=0.3, fails=Failed)
 
 
-class Cluster:
-    """A broker, and its folder."""
+class RunningBroker:
+    """A broker, and the folder of the runs."""
 
     def __init__(self, java=None):
         self.temporary = tempfile.TemporaryDirectory()
@@ -70,7 +70,7 @@ class Load:
         return self.process.poll() is None
 
     def seconds(self):
-        """[time_ms, made, acknowledged, failed, queued] of each."""
+        """Returns [time_ms, made, acknowledged, failed, queued] of each second."""
         return [list(map(int, line.split())) for line in self.log.read_text().splitlines() if line.count(" ") == 4]
 
     def expected(self):
@@ -117,7 +117,7 @@ class Worker(part.Part):
             raise Failed(f"worker {self.name} ended with status {status}: {self.said()[-1500:]}")
 
     def page(self):
-        """Returns name -> value of its metrics without labels other than its own; {} while it does not answer."""
+        """Returns name -> value of its metrics, without their labels; {} while it does not answer."""
         return {name: float(value) for name, value in
                 re.findall(r"^(\w+)(?:{[^}]*})? ([-0-9.e+]+)$", part.page(self.url) or "", re.M)}
 
@@ -125,7 +125,7 @@ class Worker(part.Part):
         """Returns its page, once it answers."""
         return wait_until(lambda: self.keep_up() or self.page(), self.said)
 
-    def rss_mb(self):
+    def peak_mb(self):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         return int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) / 1024
 
@@ -133,9 +133,9 @@ class Worker(part.Part):
 class Run:
     """Topics, a consumer group, and the workers that read the topics."""
 
-    def __init__(self, cluster, name, wait_ms=3000, rules=check.RULES):
-        self.broker, self.name, self.wait_ms = cluster.broker, name, wait_ms
-        self.folder = cluster.folder / name
+    def __init__(self, running, name, wait_ms=3000, rules=check.RULES):
+        self.broker, self.name, self.wait_ms = running.broker, name, wait_ms
+        self.folder = running.folder / name
         self.folder.mkdir()
         self.topic, self.deltas, self.kept, self.group = (f"{what}-{name}" for what in
                                                           ("spans", "deltas", "kept", "group"))
@@ -145,7 +145,7 @@ class Run:
         for topic in (self.deltas, self.kept):
             self.broker.create(topic, OUT_PARTITIONS)
         self.workers = []
-        self.of_group = kafka.Client(cluster.broker, group=self.group)
+        self.of_group = kafka.Client(self.broker, group=self.group)
         wait_until(self.has_topics, "the broker knows its topics", 30)
 
     def has_topics(self):

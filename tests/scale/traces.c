@@ -3,8 +3,8 @@
  * it at the same time; a read comes from one of the three.
  *
  * Trace ids: "b1c1", the seed in 16 bits, the template's number, and the trace's number through a
- * bijection. The id of span k is the lower half plus k through the same one. tests/scale/check.py
- * decodes them.
+ * bijection. The id of span k is the lower half plus k + 1 through the same bijection.
+ * tests/scale/check.py decodes the ids.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -147,7 +147,7 @@ static void plan_trace(struct template *template, unsigned number)
     set_starts(template, plan);
 }
 
-/* ---- its bytes ------------------------------------------------------------------------------- */
+/* ---- the bytes of a trace -------------------------------------------------------------------- */
 
 static void put_byte(struct scale_piece *piece, unsigned byte)
 {
@@ -312,12 +312,12 @@ size_t message_open(char *to, unsigned service)
     put_byte(&resource, 0x12);
     put_byte(&resource, (unsigned)(2 + strlen(service_name(service))));
     put_text(&resource, 0x0a, service_name(service));
-    to[0] = 0x0a; /* its length is set when the message is closed */
+    to[0] = 0x0a; /* message_close() sets this length, and that of 0x12 */
     to[5] = 0x0a;
     to[6] = (char)resource.length;
     memcpy(to + 7, resource.bytes, resource.length);
     length = 7 + resource.length;
-    to[length] = 0x12; /* like this one's */
+    to[length] = 0x12;
     memcpy(to + length + 5,
            "\x0a\x07\x0a\x05"
            "blkin",

@@ -3,8 +3,8 @@
  * self time and the failure are known.
  *
  * There are TEMPLATES different traces. The spans of each are encoded once, as OTLP, by service.
- * Another trace of it is the same bytes with other ids and times. So a million spans a second cost
- * little, and the expected result is a sum over the templates.
+ * A trace of a template is the same bytes with other ids and times. So a million spans a second
+ * cost little, and the expected result is a sum over the templates.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -66,13 +66,14 @@ struct scale_trace {
     uint32_t partition;
 };
 
-/* The same for every seed. */
+/* Returns TEMPLATES templates, which are the same for every seed. */
 struct template *templates_new(void);
 
 /* Returns trace number n of the seed. */
 struct scale_trace trace_of(uint32_t seed, uint64_t n, uint32_t partitions);
 
-/* Writes the piece with the trace's ids and times; to must have PIECE_MAX. Returns its length. */
+/* Writes the piece with the trace's ids and times. `to` has room for PIECE_MAX bytes. Returns the
+ * piece's length. */
 size_t piece_write(char *to, const struct scale_piece *piece, const struct scale_trace *trace);
 
 /*

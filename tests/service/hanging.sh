@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# hanging_begin: builds $WORK/hang.so and starts a stand-in for systemd, after private_begin. The caller preloads hang.so
-# with HANG_WHILE=$WORK/hang.
+# hanging_begin: builds $WORK/hang.so and starts a stand-in for systemd. To be called after private_begin. The caller
+# preloads hang.so with HANG_WHILE=$WORK/hang.
 hanging_begin() {
     "${CC:-cc}" -shared -fPIC -O2 -o "$WORK/hang.so" "$SRC/tests/power/disk.c" || fail "cannot compile disk.c"
     export NOTIFY_SOCKET=$WORK/systemd WATCHDOG_USEC=400000

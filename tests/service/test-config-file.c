@@ -1,6 +1,6 @@
 /*
- * The lines of a configuration file: valid and invalid ones, and their positions. Files that cannot
- * be read: config/test-config.sh.
+ * The lines of a configuration file: valid and invalid ones, and their positions.
+ * config/test-config.sh tests files that cannot be read.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -46,7 +46,7 @@ struct control_asking {
     char folder[4096], request[64];
 };
 
-/* Reads the folder from the order. */
+/* Sets `folder` from the order. Returns the order's request. */
 static const char *request_of(const void *order)
 {
     const struct control_asking *asking = order;

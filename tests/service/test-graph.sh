@@ -36,8 +36,8 @@ ends no-relayd 1 "blkin: .*net://127.0.0.1:$closed/host/h/s: .*onnection refused
 start_part no-collector "$graph" "http://127.0.0.1:$closed/api/v2/spans" "net://127.0.0.1:$closed/host/h/s"
 ends no-collector 1 "blkin: cannot start the sink: no collector is there: http://127.0.0.1:$closed"
 
-# A live session is read until a signal, also while the relay daemon hangs. All read events are delivered. INT and TERM
-# arrive while the graph waits for a packet, because a program records all the time, and the network is slow.
+# A live session is read until a signal, also while the relay daemon hangs. Then the account is printed. A program
+# records all the time, and the network is slow: so INT and TERM arrive while the graph waits for a packet.
 start_relayd || exit 1
 slow=
 free_port slow

@@ -6,13 +6,12 @@
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
-folder=$TMPDIR/l # short, as sockets of the tests are below
-chmod 755 "$TMPDIR" # some tests run programs of other users
-mkdir -m 755 "$folder"
+folder=$TMPDIR/l
+mkdir "$folder"
 trap 'rm -rf "$folder"' EXIT
 localedef -i de_DE -f UTF-8 "$folder/de_DE.UTF-8" >"$folder/log" 2>&1 ||
     skip "no locale with a decimal comma (package locales): $(head -n 1 "$folder/log")"
-export LOCPATH=$folder folder
+export LOCPATH=$folder
 export LC_ALL=de_DE.UTF-8
 [ "$(locale decimal_point)" = , ] || fail "the locale de_DE has no comma"
 

@@ -22,7 +22,7 @@
 
 #define SAVER_ROUNDS 20000
 #define LONGEST_US   60    /* of the second job */
-#define LOST_MS      30000 /* after that no wake-up comes */
+#define LOST_MS      30000 /* a wake-up that takes longer is lost */
 
 static struct loop *loop;
 static char folder[] = "/tmp/saver.XXXXXX";
@@ -134,7 +134,7 @@ static void save_in_turn(const char *name, const char *text)
     saver_write_in_turn(in_folder(name), strdup(text), strlen(text));
 }
 
-/* Hangs until it is released, and then fails. */
+/* Begins a write that hangs until release(), and then fails. */
 static void hang_at(const char *name)
 {
     char path[256];
@@ -165,7 +165,7 @@ TEST(test_in_turn)
     save_in_turn("account", "2");
     save("list", "1");
     hang_at("hung-2");
-    save_in_turn("account", "3"); /* has the list's text */
+    save_in_turn("account", "3"); /* depends on the list's first text */
     save("list", "2");
     save_in_turn("account", "4");
     release("hung-1");

@@ -37,7 +37,7 @@ static bool is_there(const char *path)
     return access(path, F_OK) == 0;
 }
 
-static void look_whether_it_goes(void *context)
+static void stop_when_deleted(void *context)
 {
     (void)context;
     if ((is_there(GOES) || sweep.job.is_running) && clock_ms() < until_ms)
@@ -52,7 +52,7 @@ static void do_sweep(const struct listing *live)
     make(GOES, OLD_S);
     relay_sweep(&sweep, loop, ".", live);
     until_ms = clock_ms() + SWEEP_WAIT_MS;
-    look = (struct timer){.due = look_whether_it_goes};
+    look = (struct timer){.due = stop_when_deleted};
     timer_set(loop, &look, 0);
     CHECK(loop_run(loop));
     CHECK(!is_there(GOES));
@@ -76,7 +76,7 @@ static void check_others(void)
         CHECK(is_there(others[i]));
 }
 
-/* Files go by their age, not by the time in their names; and foreign files stay. */
+/* Files are deleted by their age, not by the time in their names. Foreign files stay. */
 TEST(test_age)
 {
     static const struct listing none;
@@ -111,7 +111,7 @@ TEST(test_live)
     CHECK(!is_there("b/s-20260101-000001"));
 }
 
-/* Without a relay daemon all files go, also if the folder has a pattern's characters. */
+/* Without a relay daemon all its files are deleted, also if the folder's name is a pattern. */
 TEST(test_all)
 {
     CHECK(mkdir("[x]*", 0700) == 0 && chdir("[x]*") == 0);

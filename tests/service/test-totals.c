@@ -167,7 +167,7 @@ TEST(test_damaged)
     }
 }
 
-/* The page has no trace time, because that of several runs would look like a session that stands
+/* The page's trace time is 0, because that of several runs would look like a session that stands
  * still. */
 TEST(test_page)
 {

@@ -1,8 +1,8 @@
 /*
- * The filter before the relay daemon's viewer port delays each packet. It announces new streams
- * before it passes a later time; for babeltrace2 2.0 a beacon becomes a packet. The filter gives
- * metadata only when the metadata is whole, and before the events that it describes. The filter
- * survives any bytes from a relay daemon.
+ * The filter before the relay daemon's viewer port delays each packet. It announces a new stream
+ * before it passes on a later time: with a beacon, or with a packet for babeltrace2 2.0. The filter
+ * gives metadata only when the metadata is whole, and before the events that it describes. The
+ * filter survives any bytes from a relay daemon.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,10 +26,10 @@
 #define METADATA_STREAM 9 /* of the trace of stream 8 */
 
 static int listener;
-static uint64_t beacon_ns; /* the relay daemon's answer; 0: noise */
-static int new_streams;    /* their number */
-static int metadata_parts; /* the relay daemon has so many parts of the metadata; -1: no trace has
-                            * metadata */
+static uint64_t beacon_ns;     /* the time in the relay daemon's answers; 0: they are noise */
+static int new_streams;        /* the number of streams to announce */
+static int metadata_parts;     /* the number of parts of metadata that the relay daemon has; -1: no
+                                * trace has metadata */
 static unsigned metadata_asks; /* requests for metadata */
 static unsigned seed;
 
@@ -38,7 +38,7 @@ static void put(int fd, const void *bytes, size_t count)
     (void)!send(fd, bytes, count, MSG_NOSIGNAL);
 }
 
-/* A process that was stopped gets EINTR from recv(2) with a time limit. */
+/* In a process that was stopped, recv(2) fails with EINTR if the socket has a time limit. */
 static bool get(int fd, void *bytes, size_t count)
 {
     size_t got = 0;
@@ -225,7 +225,7 @@ static void check_times(const char *url)
     request[19] = 84;
     ask(fd, 5, request, 20);
     CHECK(get(fd, packet, sizeof(packet)));
-    /* a beacon after a new stream: it announces the stream, to babeltrace2 2.0 as a packet */
+    /* a beacon after a new stream announces the stream; babeltrace2 2.0 gets it as a packet */
     new_streams = 1;
     beacon_ns = (uint64_t)clock_ns();
     index = index_of(fd, 1);
@@ -290,7 +290,7 @@ static void check_metadata(const char *url)
     /* from here on, the filter holds indexes only because of the metadata */
     WORK_UNTIL(metadata_asks > 0, CHECK(index_status(fd, STREAM_A, &index) == 2));
     asks = metadata_asks;
-    for (int round = 0; round < 10; round++) { /* once for both */
+    for (int round = 0; round < 10; round++) { /* the filter asks once for both streams */
         CHECK(index_status(fd, STREAM_A, &index) == 2);
         CHECK(index_status(fd, STREAM_B, &index) == 2);
     }
@@ -357,7 +357,7 @@ static void check_texts(void)
     CHECK(metadata_is_whole(&metadata) && metadata_has(&metadata, 7));
 }
 
-/* After any bytes from the relay daemon, the connection ends, at the latest with the daemon's. */
+/* The relay daemon answers with noise. The connection ends, at the latest when the daemon does. */
 static void check_noise(const char *url)
 {
     unsigned char data[255] = "", taken[4096];
@@ -376,7 +376,7 @@ static void check_noise(const char *url)
         (void)shutdown(fd, SHUT_WR);
         while ((got = recv(fd, taken, sizeof(taken), 0)) > 0 || (got < 0 && errno == EINTR))
             noise += got > 0 ? (size_t)got : 0;
-        CHECK(got == 0 || errno == ECONNRESET); /* no time limit */
+        CHECK(got == 0 || errno == ECONNRESET); /* not because time was over */
         close(fd);
     }
     CHECK(noise > 0);

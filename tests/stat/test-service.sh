@@ -31,7 +31,7 @@ wait_for 20 stat "all of the first request" is_calm || exit 1
 before=$(jq -s 'map(.spans) | add' "$WORK/stat.log")
 run_client "$requests" || exit 1
 
-# the first extent is there already
+# one span less, because the first request has made the first extent
 spans=$(($(stack_spans "$requests") - 1))
 
 seen_all() {

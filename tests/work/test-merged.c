@@ -87,7 +87,7 @@ static struct merged *merge(void)
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
-/* Leaves the messages of some workers. test-root.py compares the sum of workers' messages with the
+/* Makes the messages of some workers. test-root.py compares the sum of workers' messages with the
  * counts of one worker that has all spans. */
 static void count_all(void)
 {
@@ -280,7 +280,7 @@ TEST(test_many_services)
     merged_free(merged);
 }
 
-/* Instances that come and go, as in a cluster: few are kept, and no count is missing. */
+/* Instances that come and go, as Kubernetes' pods do: few are kept, and no count is missing. */
 TEST(test_many_workers)
 {
     struct merged *merged = merged_new();

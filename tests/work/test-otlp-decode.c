@@ -1,6 +1,6 @@
 /*
- * Our encoder's OTLP reads back unchanged; and so does that of other encoders. Zipkin's form of
- * foreign spans: otlp/test-as-it-came.py.
+ * The decoder reads the OTLP of our encoder, and of other encoders. otlp/test-as-it-came.py tests
+ * how foreign spans are sent to Zipkin.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,9 +19,9 @@ static unsigned calls;
 
 static void on_span(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
 {
-    struct otlp_span *fast = context;
+    struct otlp_span *found = context;
 
-    *fast = *span;
+    *found = *span;
     CHECK(otlp_decode_span(origin, span, endpoints, &read_back));
     calls++;
 }
@@ -59,7 +59,7 @@ TEST(test_own)
                         .start_ns = 1790000000123456789,
                         .end_ns = 1790000000123456999};
     const struct span_link link = {5, 6, 7};
-    struct otlp_span fast;
+    struct otlp_span found;
     uint32_t start = 0;
     int64_t integer;
     char value[32];
@@ -79,12 +79,12 @@ TEST(test_own)
     encoder->frame(buffer.data, &start, 0, 1, buffer.length);
     calls = 0;
     decoded =
-        otlp_decode((struct text){buffer.data + start, buffer.length - start}, on_span, &fast);
+        otlp_decode((struct text){buffer.data + start, buffer.length - start}, on_span, &found);
     CHECK(decoded.spans == 1 && !decoded.invalid && !decoded.is_broken && calls == 1);
-    CHECK(fast.trace_id_high == 1 && fast.trace_id == 2 && fast.id == 3 && fast.parent_id == 4);
-    CHECK(fast.start_ns == span.start_ns && fast.end_ns == span.end_ns);
-    CHECK(fast.kind == SPAN_CLIENT && fast.is_error && text_is(fast.name, "write"));
-    CHECK(text_is(fast.peer_service, "osd.2"));
+    CHECK(found.trace_id_high == 1 && found.trace_id == 2 && found.id == 3 && found.parent_id == 4);
+    CHECK(found.start_ns == span.start_ns && found.end_ns == span.end_ns);
+    CHECK(found.kind == SPAN_CLIENT && found.is_error && text_is(found.name, "write"));
+    CHECK(text_is(found.peer_service, "osd.2"));
     CHECK(text_is(span_name(&read_back), "write") && read_back.endpoint == span.endpoint);
     CHECK(read_back.remote == span.remote);
     CHECK(text_is(tag_of(&read_back, "pool", &integer), "rbd"));
@@ -103,13 +103,13 @@ TEST(test_own)
         if (entry->type == SPAN_LINK)
             CHECK(span_entry_link(entry).trace_id == 6 && span_entry_link(entry).span_id == 7);
     }
-    CHECK(
-        otlp_attribute_text(fast.raw, OTLP_SPAN_ATTRIBUTE, text_of("bytes"), value, sizeof(value)));
+    CHECK(otlp_attribute_text(found.raw, OTLP_SPAN_ATTRIBUTE, text_of("bytes"), value,
+                              sizeof(value)));
     CHECK_TEXT(value, "4096");
-    CHECK(otlp_attribute_text(fast.raw, OTLP_SPAN_ATTRIBUTE, text_of("pool"), value, 3));
+    CHECK(otlp_attribute_text(found.raw, OTLP_SPAN_ATTRIBUTE, text_of("pool"), value, 3));
     CHECK_TEXT(value, "rb");
     CHECK(
-        !otlp_attribute_text(fast.raw, OTLP_SPAN_ATTRIBUTE, text_of("poo"), value, sizeof(value)));
+        !otlp_attribute_text(found.raw, OTLP_SPAN_ATTRIBUTE, text_of("poo"), value, sizeof(value)));
     buffer_free(&buffer);
     encoder->free(encoder);
     free(span.log);
@@ -131,21 +131,21 @@ TEST(test_others)
     const struct text zero_id = BYTES(0x0a, 32, 0x12, 30, 0x12, 28, 0x0a, 16, 0, 0, 0, 0, 0, 0, 0,
                                       0, 0, 0, 0, 0, 0, 0, 0, 9, 0x12, 8, 0, 0, 0, 0, 0, 0, 0, 0);
     struct otlp_decoded decoded;
-    struct otlp_span fast;
+    struct otlp_span found;
     int64_t integer;
 
     calls = 0;
-    decoded = otlp_decode(request, on_span, &fast);
+    decoded = otlp_decode(request, on_span, &found);
     CHECK(decoded.spans == 1 && !decoded.is_broken && calls == 1);
-    CHECK(fast.trace_id == 9 && fast.id == 8 && fast.start_ns == 0 && fast.name.length == 0);
+    CHECK(found.trace_id == 9 && found.id == 8 && found.start_ns == 0 && found.name.length == 0);
     CHECK(text_is(read_back.endpoint->service, "mds") && !read_back.remote);
     CHECK(text_is(tag_of(&read_back, "l", &integer), "[7,null]"));
-    decoded = otlp_decode(zero_id, on_span, &fast);
+    decoded = otlp_decode(zero_id, on_span, &found);
     CHECK(decoded.spans == 1 && decoded.invalid == 1 && !decoded.is_broken && calls == 1);
-    /* cut anywhere, it is invalid, or ends between two fields */
+    /* a request that is cut anywhere is invalid */
     for (size_t length = 1; length < request.length; length++)
-        CHECK(otlp_decode((struct text){request.data, length}, on_span, &fast).is_broken);
-    CHECK(!otlp_decode((struct text){"", 0}, on_span, &fast).is_broken);
+        CHECK(otlp_decode((struct text){request.data, length}, on_span, &found).is_broken);
+    CHECK(!otlp_decode((struct text){"", 0}, on_span, &found).is_broken);
 }
 
 /* A name, a time and flags that are longer than the rest of their span: they must not take bytes of
@@ -159,14 +159,14 @@ TEST(test_overlap)
     };
     const struct text whole = BYTES(0x0a, 64, 0x12, 62, 0x12, 30, IDS, 0x30, 3, 0x12, 28, IDS);
     struct otlp_decoded decoded;
-    struct otlp_span fast;
+    struct otlp_span found;
 
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         calls = 0;
-        decoded = otlp_decode(requests[i], on_span, &fast);
+        decoded = otlp_decode(requests[i], on_span, &found);
         CHECK(decoded.is_broken && decoded.spans == 0 && calls == 0);
     }
-    decoded = otlp_decode(whole, on_span, &fast);
+    decoded = otlp_decode(whole, on_span, &found);
     CHECK(!decoded.is_broken && decoded.spans == 2 && calls == 2);
 }
 

@@ -1,6 +1,6 @@
 /*
  * The traces of a partition: the counts are a function of the log, for any reader and any number of
- * kills. The text of a place: test-place.c.
+ * kills. test-place.c tests the text of a place.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -73,7 +73,7 @@ struct partition_worker {
     struct work_counts counts;
     struct assembly assembly;
     struct partition partition;
-    struct results since;           /* the last commit */
+    struct results since;           /* since the last commit */
     struct work_counts last_counts; /* at the last commit */
 };
 
@@ -205,7 +205,8 @@ TEST(test_closing)
     stop(&worker);
 }
 
-/* A trace is remembered until no span of it came for twice the time; then it is another trace. */
+/* A closed trace is remembered until it has had no span for twice the wait. A later span begins
+ * another trace. */
 TEST(test_late_and_later)
 {
     struct partition_worker worker;

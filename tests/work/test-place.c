@@ -1,6 +1,6 @@
 /*
- * The place of a worker: from the text of a commit, and after the log has lost messages. commit()
- * of test-partition.c tests the text of a place and back.
+ * The place of a worker: from the text of a commit, and after the log has lost messages.
+ * test-partition.c writes the text of a place, and reads it back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -26,7 +26,7 @@ SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
 
 
 def same(document):
-    """Returns the common parts of two documents of the same spans, in one order."""
+    """Returns the parts, sorted, that are equal in all documents of the same spans."""
     def histogram(one):
         return {**one, "sum": float(f"{one['sum']:.9g}")}
     rows = [(row["service"], row["name"], row["spans"], row["errors"], histogram(row["duration"]), histogram(row["self"]))
@@ -153,7 +153,7 @@ class RootTest(unittest.TestCase):
         self.assertGreater(status["deltas"], 0)
         self.assertIn("BK7047", [message["id"] for message in status["messages"]])
         self.check_no_reload(root)
-        # a worker that was silent for 10 s is away
+        # the page has no busy share of a worker that is away: that was silent for 10 s
         feeding = self.feed(10000, 100)
         self.addCleanup(feeding.stdout.close)
         self.addCleanup(feeding.wait)
@@ -236,8 +236,8 @@ class RootTest(unittest.TestCase):
         self.assertLess(sorted(took)[-2], 0.6 * PATIENCE)
 
     def test_topic_has_lost_messages(self):
-        """Messages that the topic lost before the root came back, and that the root had not saved, are missing:
-        counted, once. The others are not missing."""
+        """Messages that the topic lost while the root was away are a gap of their partition, which the root counts once.
+        It counts the spans of all other messages."""
         first = self.fed(self.feed(2, 0))
         root = self.root()
         root.wait_spans(first["spans"])

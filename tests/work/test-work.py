@@ -14,18 +14,18 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/scale"))
-from parts import BLKIN, Cluster, Load, Run, pause, wait_until  # noqa: E402
+from parts import BLKIN, RunningBroker, Load, Run, pause, wait_until  # noqa: E402
 import together  # noqa: E402
 
 
 class Work(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster().__enter__()
-        cls.addClassCleanup(cls.cluster.__exit__)
+        cls.running = RunningBroker().__enter__()
+        cls.addClassCleanup(cls.running.__exit__)
 
     def run_of(self, name, **keys):
-        run = Run(self.cluster, name, **keys)
+        run = Run(self.running, name, **keys)
         self.addCleanup(run.close)
         return run
 
@@ -43,8 +43,8 @@ class Work(unittest.TestCase):
     def test_one_is_killed(self):
         run = self.run_of("killed", wait_ms=2000)
         first, second = run.worker(), run.worker()
-        # before there are spans to count; a worker that commits while the other one joins the group ends, and is started
-        # again
+        # The workers share the partitions before there are spans: a worker that commits while the other one joins the group
+        # ends, and is started again.
         wait_until(lambda: run.keep_up() or [worker.page().get("blkin_work_partitions") for worker in (first, second)] == [6, 6],
                    lambda: f"both have partitions: {first.said()}{second.said()}", 60)
         load = Load(run, rate=8000, seconds=6)
@@ -102,22 +102,22 @@ class Work(unittest.TestCase):
         counted twice, and new ones are counted."""
         runs = [self.run_of(name, wait_ms=1000) for name in ("cut", "cut-away")]
         systemd = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
-        systemd.bind(str(self.cluster.folder / "notify"))
-        runs_on, is_away = [run.worker(notify=self.cluster.folder / "notify") for run in runs]
+        systemd.bind(str(self.running.folder / "notify"))
+        runs_on, is_away = [run.worker(notify=self.running.folder / "notify") for run in runs]
         loads = [Load(run, rate=8000, seconds=2) for run in runs]
         first = [load.expected() for load in loads]
         for run in runs:
             run.wait_read()
         runs[1].end_workers()
-        self.cluster.broker.produce(runs[0].topic, 0, b"of somebody else")  # gives the worker an offset to commit
+        self.running.broker.produce(runs[0].topic, 0, b"of somebody else")  # gives the worker an offset to commit
         wait_until(lambda: runs_on.page().get("blkin_work_messages_broken_total"), runs_on.said)
-        self.cluster.broker.kill()
+        self.running.broker.kill()
         self.check_waits(runs_on, systemd)
         for run in runs:
-            for log in self.cluster.folder.glob(f"kafka/data/{run.topic}-*/*.log"):
+            for log in self.running.folder.glob(f"kafka/data/{run.topic}-*/*.log"):
                 os.truncate(log, log.stat().st_size * 2 // 3)
-        self.cluster.broker.start()
-        self.cluster.broker.wait_ready()
+        self.running.broker.start()
+        self.running.broker.wait_ready()
         is_away.start()
         for run, worker in zip(runs, (runs_on, is_away)):
             wait_until(lambda run=run, worker=worker: run.keep_up() or "offsets are missing" in worker.said(), worker.said, 60)
@@ -129,7 +129,7 @@ class Work(unittest.TestCase):
         for run in runs:
             run.wait_read()
         for worker, before in zip((runs_on, is_away), ends):
-            if worker.ends == before:  # since the start: uncommitted spans are counted again, committed ones are in the deltas only
+            if worker.ends == before:  # the metrics of a restarted worker lack what it had committed before
                 self.assertGreater(worker.metrics()["blkin_work_offsets_missing_total"], 10)
         for run, *expected in zip(runs, first, second):
             run.end_workers()

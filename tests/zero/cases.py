@@ -15,7 +15,8 @@ SHARE = 0.995  # of the requests that are interactions if a server's threads sha
 
 
 def recorded(world, start, work):
-    """start() starts the servers and returns a port; all ends with the recording."""
+    """Records work(port), whose result is returned behind the spans. start() starts the servers, which end before the
+    recording, and returns the port."""
     session = world.record()
     before = set(world.running)
     result = work(start())
@@ -101,8 +102,8 @@ def case_nginx(world, requests, connections):
     return exactly(spans, "nginx", requests)
 
 
-def preads(spans, service):
-    """Returns the reads and writes of the disk, and how many of them are below an interaction."""
+def disk_calls(spans, service):
+    """Returns the number of reads and writes of the disk, and how many of them are below an interaction."""
     found = [span for span in spans.all if span["localEndpoint"]["serviceName"] == service and
              span["name"] in ("pread", "pwrite", "preadv", "pwritev")]
     return len(found), sum("parentId" in span for span in found)
@@ -111,7 +112,7 @@ def preads(spans, service):
 def case_nbdkit(world, requests, depth):
     """Threads share the connection."""
     spans, said = counted(world, "nbdkit", lambda: nbdkit_file(world, "nbdkit"), partial(fio, world), requests, depth, 1)
-    calls, owned = preads(spans, "nbdkit")
+    calls, owned = disk_calls(spans, "nbdkit")
     if owned < requests * (1.0 if depth == 1 else SHARE):
         raise Failed(f"nbdkit: of {requests} requests {owned} have their read or write ({calls} in all)")
     return f"{said}, {owned} with their read or write"
@@ -120,7 +121,7 @@ def case_nbdkit(world, requests, depth):
 # ---- one behind the other -------------------------------------------------------------------------------
 
 def proxied(world, start_front, requests, connections, keep, unique):
-    """HTTP through a front before nginx: the numbers of each, by the client and by the log of the server behind."""
+    """Sends HTTP through a front to nginx. The client and nginx's log have the numbers of the requests."""
     (world.folder / "back.access").unlink(missing_ok=True)
 
     def start():

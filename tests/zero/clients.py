@@ -80,8 +80,8 @@ class Nbd(Client):
         self.keep(self.receive(10))
 
     def ask(self, number):
-        is_read, place = number % 2, number // 2 % BLOCKS * BLOCK
-        self.socket.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 1 - is_read, number, place, BLOCK) +
+        is_read, offset = number % 2, number // 2 % BLOCKS * BLOCK
+        self.socket.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 1 - is_read, number, offset, BLOCK) +
                             (b"" if is_read else block(number)))
         self.keep(self.receive(16 + BLOCK * is_read))
 
@@ -201,8 +201,8 @@ class Iscsi(Client):
                 return header[3]
 
     def ask(self, number):
-        is_read, place = number % 2, number // 2 % BLOCKS * (BLOCK // 512)
-        status = self.scsi(struct.pack(">BBIBHB", 0x28 if is_read else 0x2A, 0, place, 0, BLOCK // 512, 0), BLOCK,
+        is_read, lba = number % 2, number // 2 % BLOCKS * (BLOCK // 512)
+        status = self.scsi(struct.pack(">BBIBHB", 0x28 if is_read else 0x2A, 0, lba, 0, BLOCK // 512, 0), BLOCK,
                            None if is_read else block(number))
         if status:
             raise Failed(f"tgtd: status {status} of command {number}")
@@ -282,11 +282,11 @@ class Smb(Client):
         return got, tree
 
     def ask(self, number):
-        place = number // 2 % BLOCKS * BLOCK
+        offset = number // 2 % BLOCKS * BLOCK
         if number % 2:
-            self.command(self.READ, struct.pack("<HBBIQ16sIIIHHB", 49, 0, 0, BLOCK, place, self.file, 0, 0, 0, 0, 0, 0))
+            self.command(self.READ, struct.pack("<HBBIQ16sIIIHHB", 49, 0, 0, BLOCK, offset, self.file, 0, 0, 0, 0, 0, 0))
         else:
-            self.command(self.WRITE, struct.pack("<HHIQ16sIIHHI", 49, 112, BLOCK, place, self.file, 0, 0, 0, 0, 0) +
+            self.command(self.WRITE, struct.pack("<HHIQ16sIIHHI", 49, 112, BLOCK, offset, self.file, 0, 0, 0, 0, 0) +
                          block(number))
 
     def close(self):
@@ -334,7 +334,7 @@ class Lines(Redis):
         self.line()
 
     def tell(self, text, kept):
-        """Reads up to the last line of the answer; the first `kept` bytes of that are always the same."""
+        """Sends the text. Reads up to the answer's last line, whose first `kept` bytes are always the same."""
         self.socket.sendall(text)
         got = b""
         while True:
@@ -346,7 +346,7 @@ class Lines(Redis):
 
 
 class Smtp(Lines):
-    """Four commands for each mail."""
+    """Four requests for each mail: three commands, and the text."""
 
     def __init__(self, port):
         super().__init__(port)
@@ -420,7 +420,7 @@ class ProxiedOnce(Proxied):
 
 
 class Tls(Web):
-    """The same over TLS. The server has answered twice before: hello, and with tickets."""
+    """Gets one file after the other over TLS. Before, the server answers twice: with its hello, and with tickets."""
 
     def __init__(self, port):
         super().__init__(port)

@@ -11,7 +11,7 @@ from parts import NOBODY, lighttpd, nginx, postgres, sql, wait_until
 
 
 def data(world, name):
-    """Makes a new folder each time."""
+    """Makes an empty folder for the data of a daemon."""
     folder = world.folder / f"{name}.data"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

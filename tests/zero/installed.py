@@ -310,7 +310,7 @@ def haproxy_as_installed(world, name, behind, traced=True):
 
 
 def before_apache(front):
-    """A proxy, from which clients request a file of apache's."""
+    """Returns a function that starts a proxy and apache; clients request apache's files from the proxy."""
     def start(world, name, traced=True):
         install(world)
         behind = apache(world, f"{name}-apache", traced)

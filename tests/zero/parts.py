@@ -119,9 +119,9 @@ class World:
     def path(self):
         """Returns the PATH, with Postgres' own programs before Debian's wrappers."""
         roots = ([str(self.servers_folder)] if self.servers_folder else []) + [""]
-        places = [place for root in roots for place in (
+        folders = [folder for root in roots for folder in (
             *glob.glob(f"{root}/usr/lib/postgresql/*/bin"), f"{root}/usr/sbin", f"{root}/usr/bin")]
-        return ":".join((*places, os.environ["PATH"]))
+        return ":".join((*folders, os.environ["PATH"]))
 
     def __enter__(self):
         return self
@@ -290,7 +290,7 @@ class World:
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode != 0 or "account does not add up" in done.stderr:
             raise Failed(f"the sink: status {done.returncode}: {done.stderr[-2000:]}")
-        if "missing: 0 events" not in done.stderr or "lost before by LTTng: 0 events" not in done.stderr:
+        if "missing: 0 events" not in done.stderr or "lost by LTTng: 0 events" not in done.stderr:
             raise Failed(f"events are missing: {done.stderr[-2000:]}")
         shutil.rmtree(self.folder / session)
         spans = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size else []
@@ -463,7 +463,7 @@ def nbdkit_nbd(world, name, behind, traced=True):
 
 
 def fio(world, server, requests, depth, *options):
-    """Reads and writes of 4 KiB at random, which the options may change. server: a port, or an address for fio.
+    """Makes random reads and writes of 4 KiB, or those that the options say. server: a port, or an address for fio.
     Returns fio's account of its job."""
     uri = server if isinstance(server, str) else f"nbd://127.0.0.1:{server}"
     said = world.run("fio", "--name=fio", "--ioengine=nbd", f"--uri={uri}", "--rw=randrw", "--bs=4k", "--size=256M",

@@ -111,8 +111,8 @@ def main():
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(NEW_PRIVILEGES, 1, 0, 0, 0)
     for code in made:
-        place = ctypes.create_string_buffer(code)
-        program = struct.pack("@HP", len(code) // 8, ctypes.addressof(place))
+        memory = ctypes.create_string_buffer(code)
+        program = struct.pack("@HP", len(code) // 8, ctypes.addressof(memory))
         if libc.prctl(SECCOMP, FILTER, program) != 0:
             sys.exit(f"seccomp: {os.strerror(ctypes.get_errno())}")
     os.execvp(sys.argv[2], sys.argv[2:])

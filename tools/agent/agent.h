@@ -80,8 +80,9 @@ struct agent {
     json_t *read_on; /* where the next send_all begins; NULL: at the ends of the rings */
     struct collected *collected;
     struct scan_queue scan_queue;
-    struct payers askers; /* askers.h */
-    json_t *alarms_seen;  /* the read alarms at the last poll: see watcher.h */
+    struct payers askers;    /* askers.h */
+    struct asker late_asker; /* of the requests for late spans; not in the list */
+    json_t *alarms_seen;     /* the read alarms at the last poll: see watcher.h */
     char totals_file[4096], collected_file[4096];
     char said[1024]; /* the last state that was logged */
     int64_t said_ms; /* when it was logged */
@@ -89,8 +90,8 @@ struct agent {
     struct wants *wants;
     struct alarms *alarms;
     struct agent_rings *rings;
-    struct otlp_in *otlp;          /* NULL: no SDK sends spans here */
-    struct late_spans *late_spans; /* NULL: as otlp */
+    struct otlp_in *otlp; /* NULL: no SDK sends spans here */
+    struct late_spans *late_spans;
     struct scans *scans;
     struct sampler *sampler; /* NULL: host = no */
     struct send_all *all;    /* NULL: send = slow */

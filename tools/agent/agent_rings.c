@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* On a busy host, the fdserver may get no CPU time for seconds. It has the rings that the last
- * agent has not read. */
+/* The agent waits long for the fdserver, which may have rings that the last agent has not read. On
+ * a busy host, the fdserver may get no CPU time for seconds. */
 #define AGENT_RINGS_ANSWER_MS 30000
 #define AGENT_RINGS_DEFAULT   (UINT64_C(64) << 20)
 #define AGENT_RINGS_ALARMS    RING_BYTES_MIN
-#define AGENT_RINGS_SHARES    4      /* the number of users that must have room */
+#define AGENT_RINGS_SHARES    4      /* three users have room, with their rings of alarms */
 #define AGENT_RINGS_HOLD_MS   120000 /* rings should hold the records of at least this time */
 #define AGENT_RINGS_LOOK_MS   5000
 #define AGENT_RINGS_LEFT_MS   60000 /* how long rings stay after programs have left them */
@@ -182,7 +182,7 @@ static void agent_rings_look(void *context)
 
 /* ---- for the status -------------------------------------------------------------------------- */
 
-/* Returns the time since 1970 from which on the memory has all records; 0: it is not full. */
+/* Returns the time since 1970 from which on the memory has all records; 0: no ring is full. */
 static int64_t agent_rings_held_from(const struct memory *memory)
 {
     struct ring_clock clock = {0, clock_ns(), ring_clock_offset()};

@@ -29,8 +29,8 @@ struct asker *askers_get(struct payers *askers, const char *name);
 struct asker *asker_hold(struct asker *asker);
 void asker_release(struct asker *asker);
 
-/* [{"of": NAME, "alarms", "held_back", "double", "dropped", "unwatched", "why"}], since the start
- */
+/* Returns [{"of": NAME, "alarms", "held_back", "double", "dropped", "unwatched", "why"}]. Counts
+ * are since the start. */
 json_t *askers_json(const struct payers *askers);
 
 #endif

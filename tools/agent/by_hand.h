@@ -1,5 +1,5 @@
 /*
- * Requests of persons (`blkin keep`), which arrive at the agent's control socket.
+ * Requests of persons (`blkin keep`) at the agent's control socket, and of host-filters.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

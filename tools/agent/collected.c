@@ -79,8 +79,7 @@ static void collected_forget(struct collected *collected, int64_t before_mono_ns
     table_for_each(trace, &collected->traces, in_table)
     {
         if (trace->is_open || trace->given || trace->is_unsent ||
-            trace->until_mono_ns >= before_mono_ns ||
-            (trace->sdk_until_ms && !trace->until_mono_ns))
+            trace->until_mono_ns >= before_mono_ns || (trace->watched_ms && !trace->until_mono_ns))
             continue;
         if (trace->until_mono_ns > collected->forgotten_mono_ns)
             collected->forgotten_mono_ns = trace->until_mono_ns;

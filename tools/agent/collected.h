@@ -34,9 +34,10 @@ struct collected_trace {
     char *line; /* the line of the file; NULL: the trace has changed */
     /* late_spans.c: */
     struct sdk_wanted sdk;        /* the spans of SDKs that were given */
-    int64_t sdk_until_ms;         /* the end of the watch for late spans; 0: not watched */
+    int64_t watched_ms;           /* the begin of the watch for late spans; 0: not watched */
+    unsigned reads;               /* of the rings, for late spans */
     uint64_t sdk_take, sdk_after; /* the last late_spans_take(), and sdk.after before it */
-    char request[192], host[256]; /* the last request, and its host */
+    char request[192], host[256]; /* the request that began the watch, and its host */
     struct table_link in_table;
 };
 
@@ -88,8 +89,8 @@ struct collected_window {
 void collected_note_window(struct collected *collected, struct collected_window window);
 const struct collected_window *collected_windows(const struct collected *collected, size_t *count);
 
-/* Returns true if the records of the trace up to this time were collected, or may have been: the
- * trace's entry may be removed. Adds a second to the time, for late writers. */
+/* Returns true if the records of the trace up to this time were collected, or may have been:
+ * removed traces are not known. Adds a second to the time, for late writers. */
 bool collected_has(const struct collected *collected, struct trace_id id, uint64_t mono_ns);
 
 /* Adds found spans: {"id": ..., "begin": ..., "spans": ..., "have": [...], "want": [...]}, see

@@ -41,8 +41,8 @@ static void dump_leave_out(struct dump_list *list, const char *link, uint32_t us
     list->left_out++;
 }
 
-/* Returns false if the memory was seen already, as the agent may have several descriptors of it, or
- * has no seals: then no program has it yet. */
+/* Returns false if the memory was seen already, as the agent may have several descriptors of it.
+ * Also returns false if the memory has no seals: then no program has the memory yet. */
 static bool dump_is_new(const struct dump_list *list, int fd, struct stat *status)
 {
     unsigned i = 0;

@@ -17,7 +17,7 @@
 #define EXPORT_LOOK_MS   500 /* interval of the check for settled spans */
 #define EXPORT_PIPELINES 2   /* one for send = all, one for a scan */
 #define EXPORT_FILE_ROOM 4096
-#define EXPORT_FILES_MAX 10000 /* names */
+#define EXPORT_FILES_MAX 10000 /* the most names that are tried */
 
 struct export
 {

@@ -47,10 +47,9 @@ bool export_change(struct export *export, const struct config *config, struct er
  * complete file that the next run may continue; NULL: none. */
 bool export_close(struct export *export, struct counts *totals, json_t **file);
 
-/* Opens a pipeline whose spans go to the exporter. The caller has set only `choice`,
- * `wall_clock_ns` and `marks`. Returns false with error set: then the caller calls
- * export_close_pipeline(), too.
- */
+/* Opens a pipeline whose spans go to the exporter. The caller has set at most `choice`,
+ * `wall_clock_ns`, `resumed_ns` and `marks`. Returns false with error set: then the caller calls
+ * export_close_pipeline(), too. */
 bool export_open_pipeline(struct export *export, struct pipeline *pipeline, struct error *error);
 /* Ends and closes the pipeline, and adds its counts. */
 void export_close_pipeline(struct export *export, struct pipeline *pipeline);

@@ -10,7 +10,7 @@
 #define JOINS_DEPTH_MAX   32                   /* calls below each other that one look follows */
 #define JOINS_LOOKS_MAX   8                    /* looks for one trace */
 #define JOINS_AGAIN_MS    300                  /* until the next look for a root */
-#define JOINS_BACK_MAX_NS INT64_C(60000000000) /* a look searches the halves of this last time */
+#define JOINS_BACK_MAX_NS INT64_C(60000000000) /* the most by which a look goes back */
 #define JOINS_MARGIN_NS   INT64_C(100000000)   /* a record may have a time before its span's end */
 #define JOINS_BACK_NS     INT64_C(10000000000) /* the assumed age of a trace with unknown begin */
 

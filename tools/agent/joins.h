@@ -7,9 +7,9 @@
  *    taken, too, if one of its halves fits a half of a wanted trace, of this host or another.
  * 2. The want of the trace tells all hosts its halves. Each host looks for halves that fit, takes
  *    their traces and wants them in the same way, and answers after that.
- * 3. When all hosts have answered, the host of the trace decides: the trace has no caller, or
- *    belongs to its caller's trace as soon as the caller's host has settled that one. The host
- *    tells all others the id under which the trace is sent, and sends it.
+ * 3. When all hosts have answered, the host of the trace decides: the trace has no caller, or is a
+ *    part of its caller's trace. In that case the host waits until the caller's host has settled
+ *    the caller's trace. The host tells all others the id under which the trace is sent.
  *
  * So one host decides about each trace. Each of these waits lasts at most answer-timeout-ms. A
  * trace whose place is not settled then is sent under its own id, and is incomplete. The trace of
@@ -60,7 +60,7 @@ void joins_take(struct joins *joins, struct request *request, int64_t due_ms);
  * get half of the room. */
 void joins_note(struct joins *joins, const json_t *message, bool is_refused);
 /* Queues a want of another host, whose halves joins_note() has noted: the next look searches
- * fitting halves, and then answers the want. Takes the request. */
+ * for fitting halves, and then answers the want. Takes the request. */
 void joins_queue_want(struct joins *joins, struct request *request);
 /* Takes a message of another host about settled traces. */
 void joins_take_settled(struct joins *joins, const json_t *message);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define JOINS_TOLD_MAX 1024 /* halves of one trace, which one message has */
+#define JOINS_TOLD_MAX 1024 /* the most halves of one trace: one message has all of them */
 #define JOINS_LATE_MS  5000 /* a process on a busy host may record a half this late */
 
 /* ---- traces ---------------------------------------------------------------------------------- */

@@ -210,12 +210,24 @@ static bool judge_lists(const json_t *hosts, const char *name)
     return false;
 }
 
-/* Returns the time by this host's clock. Hosts of version 0.9 send a time by their own clock. */
-static int64_t judge_read_held(const struct entry *entry, const json_t *answer)
+/* Returns the longest time that the request may have been on its way to the host: the time until
+ * this host has the answer, less the time that the host took. 0: not known. */
+static int64_t judge_read_way(const struct entry *entry, const json_t *found, int64_t now_ms)
+{
+    const int64_t way_ns =
+        now_ms * 1000000 - entry->head.came_mono_ns - number_in(found, "took_us") * 1000;
+
+    return entry->head.came_mono_ns && json_object_get(found, "took_us") && way_ns > 0 ? way_ns : 0;
+}
+
+/* Returns the time by this host's clock, or a later time. Hosts of version 0.9 send a time by their
+ * own clock. */
+static int64_t judge_read_held(const struct entry *entry, const struct host *host,
+                               const json_t *answer)
 {
     if (!json_object_get(answer, "held_us"))
         return number_in(answer, "held_from");
-    return entry->head.at_ns - number_in(answer, "held_us") * 1000;
+    return entry->head.at_ns - number_in(answer, "held_us") * 1000 + host->way_ns;
 }
 
 static void judge_add_answer(struct judge *judge, struct entry *entry, struct host *host,
@@ -223,7 +235,7 @@ static void judge_add_answer(struct judge *judge, struct entry *entry, struct ho
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
     const json_int_t spans = number_in(answer, "spans");
-    const int64_t held_from_ns = judge_read_held(entry, answer);
+    const int64_t held_from_ns = judge_read_held(entry, host, answer);
     struct wanted wanted = {.why = ""};
     struct judge_trace *trace;
 
@@ -282,12 +294,13 @@ void judge_answer(struct judge *judge, const json_t *found, int64_t now_ms)
         host = judge_add_host(entry, name);
     if (!host || (host->state == HOST_ANSWERED && !is_late))
         return;
+    host->way_ns = judge_read_way(entry, found, now_ms);
     if (!is_late) {
         entry->waiting -= host->state == HOST_WAITING;
         host->state = HOST_ANSWERED;
         if (strcmp(name, entry->head.host) == 0)
             entry->deadline_ms = now_ms + entry->timeout_ms;
-        host->held_from_ns = judge_read_held(entry, found);
+        host->held_from_ns = judge_read_held(entry, host, found);
         host->reach_ms = number_in(found, "reach_ms");
         entry->more += more > 0 ? (uint64_t)more : 0;
         (void)snprintf(host->error, sizeof(host->error), "%s", text_in(found, "error"));
@@ -350,9 +363,10 @@ static int64_t judge_begin(const struct judge_trace *trace)
 static bool judge_is_short(const struct entry *entry, size_t host, const struct judge_trace *trace)
 {
     const int64_t begin_ns = judge_begin(trace);
+    const int64_t age_ns = entry->head.at_ns - begin_ns + entry->hosts[host].way_ns;
 
     return begin_ns && entry->hosts[host].reach_ms > 0 &&
-           (entry->head.at_ns - begin_ns) / 1000000 > entry->hosts[host].reach_ms;
+           age_ns / 1000000 > entry->hosts[host].reach_ms;
 }
 
 static bool judge_is_held(const struct entry *entry, size_t host, const struct judge_trace *trace)

@@ -15,8 +15,9 @@ struct host {
     char name[256];
     enum host_state state;
     uint64_t spans;
-    int64_t held_from_ns; /* 0: not known */
-    int64_t reach_ms;     /* the host searched the records from this long before the request on;
+    int64_t held_from_ns; /* the host has all records from this time on; 0: not known */
+    int64_t way_ns;       /* the longest time that the request may have been on its way there */
+    int64_t reach_ms;     /* the host searched only the records of this time before the request;
                              0: all records */
     char error[192];      /* "": none */
 };
@@ -27,9 +28,9 @@ struct judge_trace {
     struct wanted wanted;
     struct trace_spans found;
     json_t *hosts;        /* the names of the hosts with spans of the trace; NULL: none */
-    int64_t held_from_ns; /* the latest time from which on a host with spans has the whole trace */
-    size_t held_by;       /* the index of that host */
-    bool is_asked_again;  /* earlier() has got the trace */
+    int64_t held_from_ns; /* the largest of the hosts with spans: see judge_held_from() */
+    size_t held_by;       /* the index of the host with held_from_ns */
+    bool is_asked_again;  /* the callback earlier() was called for the trace */
     bool is_judged;       /* judged, or left to another request */
 };
 
@@ -40,7 +41,7 @@ struct entry {
     size_t host_count, host_room;
     struct judge_trace **traces; /* allocated one by one, as the table links them */
     size_t trace_count, trace_room;
-    size_t waiting; /* hosts in HOST_WAITING */
+    size_t waiting; /* hosts that have not answered before the deadline */
     int64_t timeout_ms;
     int64_t deadline_ms; /* of other hosts' answers; 0: this host has not answered yet */
     int64_t limit_ms;    /* of this host's own answer; 0: not set yet */

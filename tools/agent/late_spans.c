@@ -7,9 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LATE_SPANS_MS        15000 /* length of a watch; SDKs send after 5 s, or later with retries */
 #define LATE_SPANS_LOOK_MS   500
 #define LATE_SPANS_BYTES_MAX (UINT64_C(256) << 20) /* the largest message of one fetch */
+
+/* When the rings are read again, since the fetch. The last one is the length of a watch: SDKs send
+ * after 5 s, or later with retries. */
+static const int64_t late_spans_reads_ms[] = {3000, 15000};
+
+#define LATE_SPANS_READS (sizeof(late_spans_reads_ms) / sizeof(late_spans_reads_ms[0]))
+#define LATE_SPANS_MS    late_spans_reads_ms[LATE_SPANS_READS - 1]
 
 struct late_spans {
     struct agent *agent;
@@ -19,14 +25,29 @@ struct late_spans {
     uint64_t collected; /* totals.foreign_fetched before the last call */
 };
 
+static void late_spans_watch(struct collected_trace *trace, const char *request, const char *host)
+{
+    trace->watched_ms = clock_ms();
+    trace->reads = 0;
+    (void)snprintf(trace->request, sizeof(trace->request), "%s", request);
+    (void)snprintf(trace->host, sizeof(trace->host), "%s", host);
+}
+
 struct late_spans *late_spans_new(struct agent *agent)
 {
     struct late_spans *late_spans = calloc(1, sizeof(*late_spans));
+    struct collected_trace *trace;
 
     if (!late_spans)
         return NULL;
     late_spans->agent = agent;
     late_spans->begun_ns = clock_ns();
+    collected_for_each(trace, agent->collected)
+    {
+        if (trace->until_mono_ns &&
+            late_spans->begun_ns - trace->until_mono_ns < LATE_SPANS_MS * INT64_C(1000000))
+            late_spans_watch(trace, "", agent->host);
+    }
     return late_spans;
 }
 
@@ -93,6 +114,8 @@ static int64_t late_spans_held_since(const struct late_spans *late_spans, int64_
 
 int64_t late_spans_held_from(const struct late_spans *late_spans)
 {
+    if (!late_spans->agent->otlp)
+        return INT64_MIN;
     return late_spans_held_since(late_spans,
                                  sdk_memory_held(otlp_in_memory(late_spans->agent->otlp)).ended_ns);
 }
@@ -109,17 +132,17 @@ static void late_spans_take_trace(struct late_spans *late_spans, const struct re
         trace = &unknown;
     is_first = trace->sdk_take == 0;
     if (!request->is_late || is_first)
-        trace->sdk_until_ms = clock_ms() + LATE_SPANS_MS;
+        late_spans_watch(trace, request->id, request->host);
     /* the store compares also the upper half of ids, which the first request may not know */
     if (is_first || (!trace->sdk.trace_id_high && id.high))
         trace->sdk = (struct sdk_wanted){.trace_id_high = id.high, .trace_id = id.low};
-    (void)snprintf(trace->request, sizeof(trace->request), "%s", request->id);
-    (void)snprintf(trace->host, sizeof(trace->host), "%s", request->host);
     if (!trace->why[0])
         (void)snprintf(trace->why, sizeof(trace->why), "%s", wanted->why);
     if (trace->sdk_take != late_spans->takes)
         trace->sdk_after = trace->sdk.after;
     trace->sdk_take = late_spans->takes;
+    if (!late_spans->agent->otlp)
+        return;
     sdk_memory_take(otlp_in_memory(late_spans->agent->otlp), &trace->sdk, late_spans_put_span,
                     message);
     if (trace->sdk.spans)
@@ -137,14 +160,22 @@ void late_spans_take(struct late_spans *late_spans, const struct request *reques
     if (requests->last_ms > 0) {
         const struct request_window window = requests_window(requests);
 
-        sdk_memory_copy(otlp_in_memory(late_spans->agent->otlp), window.from_ns + offset_ns,
-                        window.until_ns + offset_ns, late_spans_put_span, &message);
+        if (late_spans->agent->otlp)
+            sdk_memory_copy(otlp_in_memory(late_spans->agent->otlp), window.from_ns + offset_ns,
+                            window.until_ns + offset_ns, late_spans_put_span, &message);
     } else {
         for (; requests; requests = requests->next)
             for (size_t i = 0; i < requests->count; i++)
                 late_spans_take_trace(late_spans, requests, &requests->traces[i], &message);
     }
     late_spans->next_ms = clock_ms() + LATE_SPANS_LOOK_MS;
+}
+
+bool late_spans_taken(const struct late_spans *late_spans, struct trace_id id)
+{
+    const struct collected_trace *trace = collected_find(late_spans->agent->collected, id);
+
+    return trace && trace->sdk_take == late_spans->takes && trace->sdk.after > trace->sdk_after;
 }
 
 void late_spans_take_back(struct late_spans *late_spans, const struct request *requests)
@@ -162,39 +193,56 @@ void late_spans_take_back(struct late_spans *late_spans, const struct request *r
 
 /* ---- late spans ------------------------------------------------------------------------------ */
 
-static void late_spans_ask(const struct late_spans *late_spans, const struct collected_trace *trace)
+/* Requests the spans that came after the last fetch. Returns false if there is no room: the next
+ * look tries again. */
+static bool late_spans_ask(const struct late_spans *late_spans, const struct collected_trace *trace)
 {
-    struct scan_queue *scan_queue = &late_spans->agent->scan_queue;
+    struct agent *agent = late_spans->agent;
     struct request *request;
+    int64_t since_ns = trace->until_mono_ns;
 
-    if (scan_queue_room(scan_queue, NULL) == 0 || scan_queue_has(scan_queue, trace->id))
-        return; /* the next look tries again, or the waiting request fetches the spans */
+    if (scan_queue_has(&agent->scan_queue, trace->id))
+        return true; /* the waiting request fetches the spans */
+    if (scan_queue_room(&agent->scan_queue, &agent->late_asker) == 0)
+        return false;
     request = request_new(trace->request, trace->host);
     if (!request)
-        return;
+        return false;
     request->is_late = true;
+    request->asker = asker_hold(&agent->late_asker);
     request->came_mono_ns = clock_ns();
     request->at_ns = wall_clock_ns();
-    /* the scan reads only the records of the last LATE_SPANS_MS from the rings */
-    if (request_add(request, trace->id, request->at_ns - LATE_SPANS_MS * INT64_C(1000000),
-                    trace->why)) {
-        (void)scan_queue_add(scan_queue, request);
-        agent_step(late_spans->agent);
-    } else {
+    if (!since_ns)
+        since_ns = request->came_mono_ns - LATE_SPANS_MS * INT64_C(1000000);
+    if (!request_add(request, trace->id, request->at_ns - (request->came_mono_ns - since_ns),
+                     trace->why)) {
         requests_free(request);
+        return false;
     }
+    (void)scan_queue_add(&agent->scan_queue, request);
+    agent_step(agent);
+    return true;
+}
+
+static bool late_spans_have_come(const struct late_spans *late_spans,
+                                 const struct collected_trace *trace)
+{
+    struct sdk_wanted wanted = trace->sdk;
+
+    if (!late_spans->agent->otlp)
+        return false;
+    sdk_memory_take(otlp_in_memory(late_spans->agent->otlp), &wanted, NULL, NULL);
+    return wanted.spans > 0;
 }
 
 static void late_spans_look_for(struct late_spans *late_spans, struct collected_trace *trace)
 {
-    struct sdk_wanted wanted = trace->sdk;
+    const bool is_due = clock_ms() - trace->watched_ms >= late_spans_reads_ms[trace->reads];
 
     late_spans->next_ms = clock_ms() + LATE_SPANS_LOOK_MS;
-    sdk_memory_take(otlp_in_memory(late_spans->agent->otlp), &wanted, NULL, NULL);
-    if (wanted.spans)
-        late_spans_ask(late_spans, trace);
-    else if (clock_ms() >= trace->sdk_until_ms)
-        trace->sdk_until_ms = 0;
+    if ((is_due || late_spans_have_come(late_spans, trace)) && late_spans_ask(late_spans, trace) &&
+        is_due && ++trace->reads == LATE_SPANS_READS)
+        trace->watched_ms = 0;
 }
 
 int64_t late_spans_look(struct late_spans *late_spans)
@@ -206,7 +254,7 @@ int64_t late_spans_look(struct late_spans *late_spans)
     late_spans->next_ms = INT64_MAX;
     collected_for_each(trace, late_spans->agent->collected)
     {
-        if (trace->sdk_until_ms)
+        if (trace->watched_ms)
             late_spans_look_for(late_spans, trace);
     }
     return late_spans->next_ms;

@@ -106,7 +106,7 @@ void places_look(struct places *places, const struct held *first)
 
 /* ---- search ---------------------------------------------------------------------------------- */
 
-/* Returns the newest place that is not later and has no larger number; NULL: there is none. */
+/* Returns the newest place up to mono_ns and up to this number; NULL: there is none. */
 static const struct ring_place *places_find(const struct places *places, int64_t mono_ns,
                                             uint64_t number)
 {

@@ -30,7 +30,7 @@ struct request {
     /* the state on this host */
     struct asker *asker;  /* held; NULL: other hosts, and persons */
     bool is_look;         /* a window: only list its halves (joins.h) */
-    bool is_late;         /* for late spans of SDKs, after the first answer: see late_spans.h */
+    bool is_late;         /* for late spans, after the first answer: see late_spans.h */
     size_t left_out;      /* traces beyond the limit */
     unsigned failures;    /* failed scans for the request, in a row */
     int64_t due_ms;       /* the earliest time of the scan */

@@ -188,7 +188,7 @@ static void scan_extend(struct scan *scan, const struct event *event)
 static bool scan_record(void *context, const struct ring_entry *entry, uint64_t at)
 {
     struct scan *scan = context;
-    const struct scan_wanted *wanted;
+    struct scan_wanted *wanted;
     struct event event;
     enum decoded decoded;
     int64_t time_ns;
@@ -206,7 +206,10 @@ static bool scan_record(void *context, const struct ring_entry *entry, uint64_t 
     time_ns = scan_time(scan->ring, &event, decoded);
     if (decoded == DECODED)
         scan_extend(scan, &event);
-    return scan_was_given(scan, wanted, at, time_ns) || scan_add(scan, entry, time_ns);
+    if (scan_was_given(scan, wanted, at, time_ns))
+        return true;
+    wanted->is_found = true;
+    return scan_add(scan, entry, time_ns);
 }
 
 /* ---- one ring -------------------------------------------------------------------------------- */
@@ -403,6 +406,7 @@ static void scan_judge_traces(const struct scan *scan, const struct scan_held *h
         struct scan_wanted *wanted = &order->wanted[i];
         const struct scan_wanted *slot = scan_slot(scan, wanted->id);
 
+        wanted->is_found = slot->is_found;
         wanted->held_from_ns = INT64_MIN;
         for (size_t k = 0; k < order->memory_count; k++) {
             const int64_t from_ns = scan_held_from(order, held, order->memories[k].user)->from_ns;

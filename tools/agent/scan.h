@@ -3,8 +3,9 @@
  * traces.
  *
  * A program writes a span's record at the end of the span. So all records of a trace are after the
- * trace's begin. The walk of a ring ends at the newest place (places.h) before that begin, less
- * scan_order.early_ns. If a found record has an earlier begin, all walks continue to that begin.
+ * trace's begin. The walk of a ring ends at the newest place (places.h) that is
+ * scan_order.early_ns or more before that begin. If a found record has an earlier begin, all walks
+ * continue to that begin.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

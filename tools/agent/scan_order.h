@@ -34,6 +34,7 @@ struct scan_wanted {
      * all records from then on; INT64_MIN: no record was found. Rings of other users count only if
      * max_bytes was reached. */
     int64_t held_from_ns;
+    bool is_found; /* the scan sets this: it copied a record */
 };
 
 struct scan_order {
@@ -65,7 +66,7 @@ struct scan_order {
 
 /* Completes the order. The caller has set the members up to `index`, except begin_ns, is_look,
  * is_window and `window`, and calls scan_order_free() in any case. The thread of the scan must not
- * use the first four. Returns false with errno set. */
+ * use the first four members. Returns false with errno set. */
 bool scan_order_make(struct scan_order *order);
 void scan_order_free(struct scan_order *order);
 

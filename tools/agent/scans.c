@@ -93,8 +93,11 @@ static void scans_note_collected(struct scans *scans)
             const struct trace_id id = r->traces[i].id;
 
             collected_note(collected, id, &fetch);
-            collected_note_held(collected, id, wanted++->held_from_ns);
-            collected_note_given(collected, id, given);
+            collected_note_held(collected, id, wanted->held_from_ns);
+            /* the given spans of a trace without late spans may be settled already */
+            if (!r->is_late || wanted->is_found || late_spans_taken(scans->agent->late_spans, id))
+                collected_note_given(collected, id, given);
+            wanted++;
         }
         if (r->last_ms > 0 && !request_is_list(r)) {
             const struct request_window window = request_window(r);
@@ -127,8 +130,7 @@ static void scans_try_again(struct scans *scans, const char *problem)
 
     scans->agent->totals.fetches_failed++;
     agent_say_state(scans->agent, BK4033, problem);
-    if (scans->agent->late_spans)
-        late_spans_take_back(scans->agent->late_spans, scans->agent->scan_queue.taken);
+    late_spans_take_back(scans->agent->late_spans, scans->agent->scan_queue.taken);
     while ((request = scans->agent->scan_queue.taken) != NULL) {
         scans->agent->scan_queue.taken = request->next;
         request->next = NULL;
@@ -203,7 +205,7 @@ static void scans_done(void *context)
         return;
     }
     /* for other requests, late_spans.c has noted this time for each trace with spans of SDKs */
-    if (scans->order.is_window && scans->agent->late_spans &&
+    if (scans->order.is_window &&
         late_spans_held_from(scans->agent->late_spans) > result->held_from_ns)
         scans->result.held_from_ns = late_spans_held_from(scans->agent->late_spans);
     scans_count(scans);
@@ -238,9 +240,8 @@ static void scans_start(struct scans *scans, struct request *requests)
         .begun_mono_ns = scans->begun_mono_ns};
     scans->order.until_mono_ns =
         clock_ns(); /* read after the place is made, so records before the place are older */
-    if (scans->agent->late_spans)
-        late_spans_take(scans->agent->late_spans, requests, scans->order.offset_ns,
-                        &scans->input.sdk_spans);
+    late_spans_take(scans->agent->late_spans, requests, scans->order.offset_ns,
+                    &scans->input.sdk_spans);
     scans->is_busy = true;
     errno = ENOMEM;
     scans->is_running = true;

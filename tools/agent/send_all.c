@@ -233,7 +233,7 @@ static void all_note_skipped(struct send_all *all, const json_t *place, const st
         bytes, date_text(begin_ns, 3).text);
 }
 
-/* Counts and logs the bytes that were overwritten since that place, before the reading begins. */
+/* Counts and logs the bytes that were overwritten since the place read_on. */
 static void all_note_overwritten(struct send_all *all, const struct held *first)
 {
     const json_t *place = all->agent->read_on;
@@ -245,7 +245,7 @@ static void all_note_overwritten(struct send_all *all, const struct held *first)
     if (bytes)
         say(BK4080,
             "%" PRIu64 " bytes of the rings were overwritten since %s, before this agent could "
-            "read them: spans there are lost, unless the agent before has sent them",
+            "read them: spans there are lost, unless the previous agent has sent them",
             bytes, date_text(number_in(place, "mono_ns") + all->offset_ns, 3).text);
 }
 

@@ -53,8 +53,8 @@ void send_all_set_sampler(struct send_all *all, struct sampler *sampler);
 void send_all_take_span(struct send_all *all, const struct otlp_origin *origin,
                         const struct otlp_span *span);
 
-/* Returns the members of the status' object "rings" that only send = all has: the read records and
- * bytes, and the time before which all records were read. */
+/* Returns the members of the status' object "rings" that only send = all has, such as the bytes
+ * read. */
 json_t *send_all_json(struct send_all *all);
 
 #endif

@@ -104,8 +104,7 @@ static void service_step(void *context)
         judge_note_stall(agent->wants->judge, now_ms - agent->stepped_ms);
     agent->stepped_ms = now_ms;
     alarms_watch_again(agent->alarms, agent_rings_first(agent->rings));
-    if (agent->late_spans)
-        next_ms = clock_earlier(next_ms, late_spans_look(agent->late_spans));
+    next_ms = clock_earlier(next_ms, late_spans_look(agent->late_spans));
     wants_repeat(agent->wants);
     next_ms = clock_earlier(next_ms, scans_step(agent->scans));
     next_ms = clock_earlier(next_ms, wants_judge(agent->wants));
@@ -150,11 +149,7 @@ static bool service_open_otlp(struct agent *agent, struct error *error)
     if (!options.listen[0] && !options.socket[0])
         return true;
     agent->otlp = otlp_in_open(agent->loop, &options, &callbacks, error);
-    if (!agent->otlp)
-        return false;
-    error_set(error, "out of memory");
-    agent->late_spans = late_spans_new(agent);
-    return agent->late_spans != NULL;
+    return agent->otlp != NULL;
 }
 
 /* ---- samples of this host -------------------------------------------------------------------- */
@@ -446,7 +441,8 @@ static bool service_open_parts(struct agent *agent, struct error *error)
     if (!service_open_otlp(agent, error))
         return false;
     error_set(error, "out of memory");
-    agent->scans = scans_new(agent);
+    agent->late_spans = late_spans_new(agent);
+    agent->scans = agent->late_spans ? scans_new(agent) : NULL;
     /* the sampler is last: its thread reads the environment, which other parts change before */
     return agent->scans && service_sample(agent, agent->config, error);
 }

@@ -8,7 +8,8 @@
 
 #include <jansson.h>
 
-/* Returns the oldest spans in Zipkin's JSON, about 4 MiB. folder: of the spool; "": none. */
+/* Returns the oldest spans in Zipkin's JSON, at most about 4 MiB. folder: of the spool; "": none.
+ */
 json_t *waiting_spans(const char *folder);
 
 #endif

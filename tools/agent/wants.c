@@ -154,9 +154,8 @@ static struct request *wants_list_open(struct wants *wants, bool is_fetched, siz
     return NULL;
 }
 
-/* Fetches the traces again that were collected for another host or by hand, and whose spans were
- * not settled: from the rings of this host, no other host is asked. Returns false if there are
- * none. */
+/* Fetches again the traces that were collected for another host or by hand, and whose spans were
+ * not settled. Asks no other host. Returns false if there are no such traces. */
 static bool wants_fetch_unsent(struct wants *wants, size_t room)
 {
     struct agent *agent = wants->agent;
@@ -210,7 +209,7 @@ void wants_repeat(struct wants *wants)
     wants->asks_again = request || has_unsent;
 }
 
-#define TRACES_MAX 4096 /* of a request, as of fetch-traces: request_read() compares each pair */
+#define TRACES_MAX 4096 /* of a request: request_read() compares each pair of them */
 
 /* Returns the largest number of traces of a request from another host. */
 static size_t wants_traces_max(const struct wants *wants)
@@ -226,7 +225,7 @@ static void wants_add_others(const struct wants *wants, json_t *list,
                              const struct request *requests)
 {
     for (const struct request *r = requests; r; r = r->next) {
-        if (strcmp(r->host, wants->agent->host) != 0 && r->last_ms == 0)
+        if (strcmp(r->host, wants->agent->host) != 0 && r->last_ms == 0 && !r->is_late)
             (void)json_array_append_new(list, request_json(r));
     }
 }

@@ -66,7 +66,7 @@ void wants_found(struct wants *wants, const struct request *requests,
                  const struct found_reach *reach, const json_t *found);
 
 /* Save and load the requests of other hosts that name traces and wait, or are fetched now.
- * wants_save() saves only changed requests. The loop calls it once for all messages of one turn. */
+ * wants_save() writes only after a change. The loop calls it once for all messages of one turn. */
 void wants_save(struct wants *wants);
 void wants_load(struct wants *wants);
 

@@ -57,6 +57,14 @@ static void found_add_trace(struct found_list *listing, json_t *trace)
     (void)json_array_append_new(listing->list, trace);
 }
 
+static bool found_is_of(const struct request *request, const json_t *trace)
+{
+    struct trace_id id;
+
+    return trace_id_read(json_string_value(json_object_get(trace, "id")), &id) &&
+           request_has(request, id);
+}
+
 static json_t *found_list_collected(const struct collected *collected,
                                     const struct request *request, const json_t *found,
                                     size_t requests)
@@ -65,14 +73,18 @@ static json_t *found_list_collected(const struct collected *collected,
     const json_t *trace;
     size_t i;
 
-    if (request->is_late)
-        requests = 1;
-    if (request->last_ms > 0 || request->is_late) {
+    if (request->last_ms > 0) {
         /* each request of the scan gets an equal part of one message's room */
         listing.traces_left /= requests;
         listing.ids_left /= requests;
         json_array_foreach(json_object_get(found, "traces"), i, trace)
             found_add_trace(&listing, collected_copy(collected, trace));
+    } else if (request->is_late) { /* the first answer had the other spans */
+        json_array_foreach(json_object_get(found, "traces"), i, trace)
+        {
+            if (found_is_of(request, trace))
+                found_add_trace(&listing, collected_copy(collected, trace));
+        }
     }
     for (size_t k = 0; k < request->count && !request->is_late; k++) {
         const struct collected_trace *known = collected_find(collected, request->traces[k].id);
@@ -94,8 +106,8 @@ static size_t found_unlisted(const struct request *request, const json_t *found,
     return request->last_ms > 0 && sent > listed ? sent - listed : 0;
 }
 
-/* Makes the answer to one request of a scan for so many requests. Returns NULL when out of memory.
- */
+/* Makes the answer to one request. requests: the number of requests that the scan was for. Returns
+ * NULL when out of memory. */
 static json_t *found_new(const struct agent *agent, const struct request *request, size_t requests,
                          const struct found_reach *reach, const json_t *found, const char *problem)
 {
@@ -119,6 +131,9 @@ static json_t *found_new(const struct agent *agent, const struct request *reques
         unlisted ? json_integer((json_int_t)unlisted) : NULL, "traces", list);
     if (reach)
         found_set_held(answer, request, reach->held_from_ns);
+    if (request->came_mono_ns)
+        (void)json_object_set_new(answer, "took_us",
+                                  json_integer((clock_ns() - request->came_mono_ns) / 1000));
     return answer;
 }
 
@@ -133,7 +148,12 @@ void wants_answer(struct wants *wants, const struct request *requests,
         count++;
     for (const struct request *r = requests; r; r = r->next) {
         json_t *answer = found_new(wants->agent, r, count, reach, found, problem);
+        const bool is_empty = json_array_size(json_object_get(answer, "traces")) == 0;
 
+        if (r->is_late && is_empty) {
+            json_decref(answer);
+            continue;
+        }
         if (answer && strcmp(r->host, wants->agent->host) == 0)
             judge_answer(wants->judge, answer, clock_ms());
         else

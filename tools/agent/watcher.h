@@ -95,8 +95,8 @@ struct watcher {
 };
 
 /* Watches a memory from its oldest record on. The watcher skips alarms that it has read before. All
- * alarms count against the asker's limits. Returns false when out of memory, and counts that as the
- * asker's: the caller tries again, before programs overwrite the alarms. */
+ * alarms count against the asker's limits. Returns false when out of memory, and counts that in
+ * the asker's `unwatched`: the caller tries again, before programs overwrite the alarms. */
 bool watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user,
                  struct asker *asker);
 void watcher_drop(struct watcher *watcher, const struct memory *memory);

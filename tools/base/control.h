@@ -1,9 +1,9 @@
 /*
  * The control socket of a service, for `blkin status`, `reload`, `stat`, `keep` and others.
  *
- * The client sends one line, the request ("status", "reload", "statistics", "waiting"). The service
- * sends one JSON document and closes the connection. The socket is RUNTIME-DIR/NAME.sock, mode
- * 0600, in a folder with mode 0700.
+ * The client sends one line, the request, such as "status" or "kept ID". The service sends one JSON
+ * document and closes the connection. The socket is RUNTIME-DIR/NAME.sock, mode 0600, in a folder
+ * with mode 0700.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

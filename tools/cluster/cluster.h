@@ -26,18 +26,18 @@
  *       ids of traces, each with the id under which HOST sends that trace
  *   {"id": ..., "at": ..., "last_ms": 10000, "service": "osd"}
  *       a want: all traces of the last seconds. service (optional): only traces of the service
- *   {"id": the want's id, "held_from": NS since 1970, "held_us": the same as the time before the
- *    want, "error": "..." (optional),
+ *   {"id": the want's id, "held_from": NS since 1970, "held_us": the same time, in us before
+ *    the want, "took_us": HOST's time for the answer (optional), "error": "..." (optional),
  *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
  *       a found: the answer to a want. held_from: the rings have all spans from then on.
  *       begin (of a trace, optional): when its first span began, NS since 1970.
  *       held_from, held_us (of a trace, optional): the host has the whole trace from then on, by
  * the rings of the trace's users and by the store of SDKs' spans. reach_ms (optional): the host
- * searched only records that were written from so long before the want on. HOST repeats the want of
- * a trace that began earlier. have: the spans that were found; want: their parents that were not
- * found. The list has no traces without a found span. "more" (optional): the number of found traces
- * not in the list. cut (of a trace, optional): true if ids are missing in have or want. late
- * (optional): true in a further answer, with late spans of SDKs
+ * searched only records that were written from so long before the want on. The asking host repeats
+ * the want of a trace that began earlier. have: the spans that were found; want: their parents that
+ * were not found. The list has no traces without a found span. "more" (optional): the number of
+ * found traces not in the list. cut (of a trace, optional): true if ids are missing in have or
+ * want. late (optional): true in a further answer, with late spans
  *
  * The sender adds "number", by which receivers find duplicates, and "held_ms": how long the sender
  * had the message. The broker adds how long it had the message. So a receiver knows the age of a

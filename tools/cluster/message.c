@@ -50,6 +50,7 @@ static const struct member of_found[] = {
     {"held_from", FORM_INTEGER, 0, INT64_MAX, NEEDED, 0},
     {"held_us", FORM_INTEGER, 0, HELD_MAX_US, OPTIONAL, 0},
     {"reach_ms", FORM_INTEGER, 0, INT64_MAX, OPTIONAL, 0},
+    {"took_us", FORM_INTEGER, 0, HELD_MAX_US, OPTIONAL, 0},
     {"error", FORM_TEXT, 0, MESSAGE_TEXT_MAX, OPTIONAL, 0},
 };
 static const struct member of_found_trace[] = {

@@ -63,7 +63,7 @@ static int config_show_keys(int argc, char *argv[])
     if (config_operands(config) > 0 ||
         (section && (*section == '\0' || key_find_section(section) < 0))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
-                section ? "--section=live, agent, stat, work or host" : "no argument");
+                section ? "--section=live, agent, stat or work" : "no argument");
         config_free(config);
         return 2;
     }
@@ -79,7 +79,7 @@ static int config_show_keys(int argc, char *argv[])
         const int only = key_only_section(key);
 
         if ((strcmp(origin, "default") == 0 && !all) ||
-            (section && only && strcmp(key_section(only), section) != 0))
+            (section && only && only != key_find_section(section)))
             continue;
         shown = config_shown(config, rule->name);
         printf("%s = %s ; %s\n", rule->name, shown ? shown : "?", origin);

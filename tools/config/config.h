@@ -79,8 +79,7 @@ const char *config_path(const struct config *config);
 /* For a request with is_view: returns the path of the unreadable file; NULL: none. */
 const char *config_unreadable(const struct config *config);
 
-/* Returns whether the file has a section [record] or [host]. Their keys are in [agent] since 0.10.
- */
+/* Returns whether the file has a section [record] or [host], old names of [agent]. */
 bool config_has_old_section(const struct config *config);
 
 /* Returns the origin of the value: "/etc/blkin/blkin.conf:12", "BLKIN_KEY", "--key" or "default".

@@ -28,8 +28,8 @@ static char *find_end(char *at, const char *ends)
     return at;
 }
 
-/* Removes blanks, then the quotes of "text", which allow blanks at both ends. A quote in the middle
- * stays. */
+/* Removes a comment and blanks, then the quotes of "text", which allow blanks at both ends. A quote
+ * in the middle stays. */
 static char *config_file_value(char *text)
 {
     size_t length;

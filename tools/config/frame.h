@@ -57,8 +57,8 @@ struct frame {
 bool frame_read(struct frame *frame, const struct frame_calls *calls, void *context,
                 const struct config_request *request, int argc, char *argv[], int *status);
 
-/* Opens the loop, the saver (saver.h) and the control socket, which one service of this name can
- * have. The service calls saver_end() at its end. Returns false with error set. */
+/* Opens the loop, the saver (saver.h) and the control socket, which only one service of this name
+ * can have. The service calls saver_end() at its end. Returns false with error set. */
 bool frame_open(struct frame *frame, struct error *error);
 
 /* Opens the metrics page if the key prometheus-listen is set. */

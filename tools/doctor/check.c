@@ -79,7 +79,7 @@ void list_counts(char *list, size_t size, const json_t *object, const struct cou
     }
 }
 
-/* Returns whether the check has run, and its first finding is not bad. */
+/* Returns whether the check has run, and its first finding is ok or a note. */
 static bool is_well(const char *id)
 {
     for (unsigned i = 0; i < shared->findings.count; i++) {

@@ -29,7 +29,7 @@ static void check_counts(const json_t *host, const json_t *lately)
         {"not_understood", "lines not understood"},
         {"no_room", "instances without room"},
         {"keeps_not_taken",
-         "times that a filter of host-filters wanted the last seconds and they were not kept"},
+         "times that a rule of host-filters wanted the last seconds and they were not kept"},
     };
     char said[400] = "";
 

@@ -312,8 +312,8 @@ static void check_parts(const struct doctor *doctor, const struct process *proce
             process->name, why);
     else
         saw(LEVEL_NOTE, "program.rings",
-            "process %d (%s) has no rings: it has served no request yet, or with BLKIN_DEBUG=1 in "
-            "its environment it prints the reason",
+            "process %d (%s) has no rings: it has served no request yet, or has another reason, "
+            "which it prints with BLKIN_DEBUG=1 in its environment",
             pid, process->name);
 }
 

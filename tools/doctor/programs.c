@@ -1,4 +1,4 @@
-/* Checks whether programs with libblkin are registered with LTTng, and their sampling.
+/* Checks whether programs with libblkin are registered with LTTng. Reads their files of settings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -140,8 +140,8 @@ void program_without_lttng(const struct doctor *doctor, const struct process *pr
                        "started before the session daemon: restart it, or set BLKIN_LTTNG=yes");
     else
         (void)snprintf(why, size,
-                       "it has the agent's rings (blkin run), has libblkin.a and does not call "
-                       "blkin_init(), or with BLKIN_DEBUG=1 it prints the reason");
+                       "it has the agent's rings (blkin run), or libblkin.a without a call of "
+                       "blkin_init(), or another reason, which it prints with BLKIN_DEBUG=1");
 }
 
 static void explain_without_provider(const struct doctor *doctor, const struct process *process)

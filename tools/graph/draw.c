@@ -193,8 +193,8 @@ bool graph_dot(FILE *file, const struct landscape *landscape)
 
 /* ---- foreign text ---------------------------------------------------------------------------- */
 
-/* Returns true for control characters, changes of direction, zero width, and characters that XML
- * forbids. */
+/* Returns true for control characters, separators of lines, changes of direction, characters
+ * without width, and noncharacters, some of which XML forbids. */
 static bool is_hidden(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code <= 0x9f) || text_changes_direction(code) ||

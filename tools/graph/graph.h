@@ -80,7 +80,8 @@ static inline struct figure graph_rate(const struct landscape *landscape, uint64
     return figure;
 }
 
-/* Returns whether the graph shows the errors in red: at least one, and 1 % rounded down. */
+/* Returns whether the graph shows the errors in red: at least one error, and at least 1 % (rounded
+ * down) of the count. */
 static inline bool graph_is_bad(uint64_t count, uint64_t errors)
 {
     return errors > 0 && errors >= count / 100;

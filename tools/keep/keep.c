@@ -261,7 +261,8 @@ static void put_hosts(const struct keep_question *question, const json_t *hosts)
 /*
  * report_table() and report_json() print the agent's answer to the request "kept ID":
  *
- *   {"id", "done": bool, "traces": [{"id", "spans", "missing": n, "hosts": [...]}],
+ *   {"id", "more": n, "done": bool,
+ *    "traces": [{"id", "spans", "missing": n, "cut": bool, "hosts": [...]}],
  *    "hosts": [{"host", "state": "answered|waiting|away", "spans", "held_from", "error"}]}
  *
  * held_from: "2026-11-21T11:33:27.981Z", or null if the rings are empty. error is optional. Names

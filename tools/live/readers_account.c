@@ -151,7 +151,7 @@ bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_n
         if (reader->state != READER_RUNNING)
             continue;
         readers_read_account(reader);
-        /* a child that is not attached yet has no streams, too */
+        /* a child that is not attached yet has no streams either */
         if (input->trace_time_ns < trace_ns &&
             (input->streams_open || (reader->has_streams && !input->trace_time_ns) ||
              reader->now.events_ns < wall_ns + READER_STATS_MS * 2000000))

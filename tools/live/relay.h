@@ -87,7 +87,7 @@ struct sweep {
 void relay_sweep_all(const char *folder);
 
 /* Starts a thread that deletes old folders of sessions that are not in the listing. Does nothing
- * while an earlier thread runs. The sweep and the text of the folder must live as long. */
+ * while an earlier thread runs. The sweep and the folder's text must outlive the thread. */
 void relay_sweep(struct sweep *sweep, struct loop *loop, const char *folder,
                  const struct listing *live);
 

@@ -17,10 +17,8 @@
 #define TRACING_RETRY_MS 1000 /* doubles with each failure */
 #define RETRY_MAX_MS     30000
 #define TRACING_LIMIT_MS 10000 /* for a request to LTTng */
-#define UNLISTED_MAX_MS                                                                           \
-    2500                      /* a session that the relay daemon does not list for longer is dead \
-                               */
-#define STALL_PERIOD_MS 30000 /* the least time between two new sessions after stalls */
+#define UNLISTED_MAX_MS  2500  /* then a session that the relay daemon does not list is dead */
+#define STALL_PERIOD_MS  30000 /* the least time between two new sessions after stalls */
 /* The disk space of the relay daemon for a slow reader, of each CPU and user. A full file
  * overwrites its oldest events, which the sink counts. */
 #define KEPT_FILE_BYTES (UINT64_C(32) << 20)

@@ -383,8 +383,8 @@ static bool check_head(const json_t *document, struct error *error)
 
     if (merged_is_document(document) && scale >= 0 && scale <= 20)
         return true;
-    return error_set(error,
-                     "expected a document of `blkin work --root`: {\"blkin\": \"statistics\"");
+    return error_set(
+        error, "expected a document of `blkin work --root`: {\"blkin\": \"statistics\", ...}");
 }
 
 bool merged_add_document(struct merged *merged, const json_t *document, struct error *error)

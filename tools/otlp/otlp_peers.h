@@ -34,8 +34,8 @@
     X(spans_no_memory, "Spans that were refused because memory ran out.")                         \
     X(spans_passed_on, "Spans that were sent at once (send = all).")                              \
     X(spans_overwritten, "Spans in memory that newer ones have overwritten.")                     \
-    X(alarms, "Spans that were slow or failed.")                                                  \
-    X(alarms_held_back, "Alarms that the limit of the rules held back.")
+    X(alarms, "Alarms of spans that were slow or failed.")                                        \
+    X(alarms_held_back, "Alarms that the limit of the rules suppressed.")
 
 struct otlp_counts {
 #define OTLP_COUNT(name, help) uint64_t name;

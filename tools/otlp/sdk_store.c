@@ -35,13 +35,13 @@ struct sdk_store {
     struct sdk_memory *memory;
     struct cds_list_head in_list;
     struct cds_list_head spans;             /* the oldest first */
-    struct stored_origin *scope;            /* of the last span; NULL: no span is held */
+    struct stored_origin *scope;            /* of the last span; NULL: not known */
     uint64_t resource_number, scope_number; /* their numbers in the request; 0: not known */
     struct table traces;
     struct sdk_held held;
 };
 
-/* Counts bytes that were taken, or (negative) freed. */
+/* Counts bytes that were taken; sign -1: that were freed. */
 static void store_count(struct sdk_store *store, uint64_t bytes, int sign)
 {
     const uint64_t change = (uint64_t)sign * MALLOC_BYTES(bytes);

@@ -44,7 +44,7 @@ bool graph_can_run(void);
 const bt_plugin *graph_ctf(void);
 const bt_plugin *graph_blkin(void);
 
-/* ---- common parts of the services' children that run the sink -------------------------------- */
+/* ---- the reader: the child of `blkin live` that runs the sink -------------------------------- */
 
 #define READER_STATS_MS 500 /* the period in which a child's sink writes its account */
 

@@ -371,7 +371,7 @@ static void put_end(const struct report_page *page)
     if (page->details_missing)
         fprintf(page->file, "%s tags and annotations are left out: the page would be too large. ",
                 figure_count(page->details_missing).text);
-    fputs("Quantiles are off by 0.3&nbsp;% at most, counts are exact. Made by blkin "
+    fputs("Quantiles are off by 0.54&nbsp;% at most, counts are exact. Made by blkin "
           "report " BLKIN_RELEASE ".</footer>\n</body>\n</html>\n",
           page->file);
 }

@@ -78,7 +78,7 @@ static size_t choose(const struct choice *choices, size_t count, size_t max, siz
     return chosen;
 }
 
-/* Chooses at most `max` spans: the longest self time, failed spans up to half of them, then the
+/* Chooses at most `max` spans: the longest self time, failed spans up to half of `max`, then the
  * longest spans. Returns a flag for each node, which the caller frees; NULL: out of memory. */
 static bool *shown_spans(const struct trace_model *model, size_t max)
 {
@@ -473,7 +473,7 @@ bool put_timeline(struct report_page *page, const char *trace_id, const struct t
               page->file);
     if (linked->count > max_spans)
         fprintf(page->file,
-                "<p class=\"fg\">Shown are %s of %s spans: those that failed, and the longest."
+                "<p class=\"fg\">Shown are %s of %s spans: failed ones, and the longest."
                 "</p>\n",
                 figure_count(max_spans).text, figure_count(linked->count).text);
     fputs("</details>\n", page->file);

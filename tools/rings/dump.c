@@ -360,7 +360,8 @@ static int64_t dump_time_of_alarm(const struct ring_entry *entry, const struct r
     return clock->now_ns - age;
 }
 
-/* Returns the record's time: not before the previous record, unless the event has only one time. */
+/* Returns the record's time. Only the time of an event without an age may be before
+ * clock->after_ns. */
 static int64_t dump_time(const struct ring_entry *entry, const struct ring_clock *clock)
 {
     struct event event;

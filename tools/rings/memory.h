@@ -50,8 +50,8 @@ uint64_t memory_bytes(const struct memory_size *size);
 bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size *size,
                   struct error *error);
 
-/* Adds pages until the first `bytes` bytes have pages. Returns false with error set, and the memory
- * closed. */
+/* Adds the pages of the next `bytes` bytes, at most to the end. Returns false with error set, and
+ * the memory closed. */
 bool memory_fill(struct memory *memory, uint64_t bytes, struct error *error);
 bool memory_is_full(const struct memory *memory);
 

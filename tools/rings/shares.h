@@ -36,7 +36,8 @@ void shares_free(struct shares *shares);
 uint64_t shares_reserve(const struct holder_options *options);
 
 /* Returns true if the payer may have one more memory of this size. The first memory is always
- * granted. With further ones, the payer must stay within an equal share and 1/4 of max_users. */
+ * granted. With further ones, the payer must stay within an equal share of the bytes, and have at
+ * most max_users / 4 memories. */
 bool shares_allow(const struct shares *shares, uint32_t payer, uint64_t bytes,
                   const struct holder_options *options);
 

@@ -252,7 +252,7 @@ static int prepare(const struct run_request *request, const char *path, const ch
         return print_variables(request, library);
     if (set_variables(request, library))
         return 0;
-    fprintf(stderr, "%s: no memory\n", request->command);
+    fprintf(stderr, "%s: out of memory\n", request->command);
     return STATUS_CANNOT;
 }
 

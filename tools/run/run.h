@@ -24,8 +24,7 @@ bool program_find(const char *name, char path[PATH_MAX]);
 
 /*
  * Returns true if the library can trace the program, or the interpreter of a script. Returns true
- * also if a file cannot be read. Returns false with the reason and the remedy
- * in error.
+ * also if a file cannot be read. Returns false with the reason and the remedy in error.
  */
 bool program_can_preload(const char *path, const char *library, struct error *error);
 

@@ -104,7 +104,7 @@ static void add_io(struct group_reading *reading, struct text line)
 
 /* Sums all devices. Without any I/O, a file of version 2 is empty: the sums are 0. A file of
  * version 1 has only "Total 0" without any I/O, and also if the kernel does not count: then the
- * sums are unknown. reads: the value of a line "Read" of version 1. */
+ * sums are unknown. reads: the index of the value of "Read" lines of version 1. */
 static void cgroup_put_io(struct group_reading *reading, size_t reads)
 {
     struct host_reader *const host = reading->host;

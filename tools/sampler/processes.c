@@ -15,8 +15,8 @@
 
 enum { PID_STAT, PID_IO, PID_FD };
 
-#define LOOKS     3  /* searches that read a new process' name, which may change after the start */
-#define TURNS     16 /* later, each search reads the name of one in 16 processes */
+#define LOOKS     3  /* the first 2 searches read a new process's name, as it may change at first */
+#define TURNS     16 /* from the third on, a search reads the name of one in 16 processes */
 #define FD_NS     NS_PER_S
 #define FD_SHARE  1000 /* counting descriptors takes at most 1/1000 of the time */
 #define COMM_ROOM 64   /* the name of a kernel thread may be longer than 15 bytes */
@@ -219,8 +219,8 @@ struct process_listing {
     size_t at; /* the position in `before`; both lists are sorted by pid */
 };
 
-/* Adds the pid to the new listing. Reads the name of the process if it has few looks, or in turn.
- */
+/* Adds the pid to the new listing. Reads the name of the process if it is new, or if it is its
+ * turn. */
 static bool list_process(void *context, int folder, const char *name, unsigned char type)
 {
     struct process_listing *const listing = context;

@@ -6,8 +6,8 @@
  * the unit. Readers compute rates from two samples (host_view.h).
  *
  * For one thread. After host_open(), the reader allocates nothing, and calls only open(2),
- * pread(2), fstat(2), getdents64(2) and close(2). The files may contain anything: the reader counts
- * unknown lines, and leaves out their metrics.
+ * pread(2), fstat(2), lseek(2), getdents64(2) and close(2). The files may contain anything: the
+ * reader counts unknown lines, and leaves out their metrics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -92,7 +92,7 @@ struct host_wanted {
      * Patterns as in glob(7), separated by commas; a pattern after ! excludes names.
      *   cpu      "": all CPUs together; "each": also cpu0, cpu1, ...
      *   disk     disks and partitions; NULL or "": those with any operation
-     *   network  interfaces; NULL or "": all
+     *   network  interfaces; NULL or "": those with any packet, error or drop
      *   process  NAME of the command, pid:NUMBER, unit:NAME.service; NULL or "": none
      *   cgroup   paths below the root of cgroups, such as "*.slice"; NULL or "": none
      */
@@ -133,7 +133,7 @@ typedef void host_sampled_fn(void *context, const struct host_sample *sample);
 struct host_counts {
     uint64_t samples;        /* passed to the callback */
     uint64_t skipped;        /* samples that were too late and left out */
-    uint64_t unreadable;     /* failed reads, except of ended processes */
+    uint64_t unreadable;     /* failed reads of files of the whole host */
     uint64_t not_understood; /* lines and files in an unknown form */
     uint64_t ended;          /* instances that disappeared */
     uint64_t no_room;        /* instances without a slot, or with a too long name */

@@ -92,7 +92,7 @@ struct sampler {
     pthread_cond_t changed;
     bool is_ending, is_recording;
     struct sampling *next;                /* the next configuration; NULL: none */
-    struct sampler_totals before, counts; /* sums of earlier configurations, and of all */
+    struct sampler_totals before, counts; /* of earlier ones, with all keeps and losses; of all */
     int64_t from_ms;                      /* the start of the seconds to keep; 0: no rule asks */
     char why[SAMPLER_WHY_BYTES];
     struct observer observer;
@@ -145,7 +145,7 @@ static bool memory_add(struct sample_memory *memory, int64_t monotonic_ns, const
 
 /* The command contains libblkin, which looks for the provider beside its own file. So this function
  * names the provider beside the command, or the installed one. If neither exists, ld.so searches
- * the provider. */
+ * for the provider. */
 void sampler_prepare(void)
 {
     char path[PATH_MAX + sizeof("/../lib/" SAMPLER_PROVIDER)];

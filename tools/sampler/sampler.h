@@ -53,7 +53,8 @@ typedef void sampler_take_fn(void *context, const char *payload, size_t length);
 uint64_t sampler_read(struct sampler *sampler, uint64_t number, int64_t from_ns,
                       sampler_take_fn *take, void *context);
 
-/* Return the counters for the service's status; print all samples on its page of metrics. */
+/* Return the counters for the service's status; print them and the latest samples for its page of
+ * metrics. */
 json_t *sampler_json(struct sampler *sampler);
 void sampler_print(struct sampler *sampler, struct printer *page);
 

@@ -1,6 +1,6 @@
 /*
- * Reads the groups of files of the whole host: processors, memory, pressure, run queue, TCP, disks,
- * network interfaces.
+ * Reads the groups whose files are about the whole host: processors, memory, pressure, run queue,
+ * TCP, disks, network interfaces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -386,7 +386,7 @@ void read_disks(struct group_reading *reading)
 /* ---- network interfaces */
 
 #define HEADING_LINES  2
-#define NETWORK_FIELDS 12 /* the columns up to the dropped packets to be sent */
+#define NETWORK_FIELDS 12 /* the columns up to the dropped outgoing packets */
 
 static void read_network(struct group_reading *reading, struct text line)
 {

@@ -98,7 +98,7 @@ struct stat_watch {
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* Returns {SOURCE: document, ...} from an answer to "statistics", or NULL for NULL. */
+/* Returns {SOURCE: document, ...} from an answer to "statistics". */
 static json_t *by_source(const json_t *answer)
 {
     const json_t *sources = json_object_get(answer, "sources");
@@ -150,7 +150,6 @@ static uint64_t count_since(const json_t *now, const json_t *before, const char 
     return count > was ? count - was : 0;
 }
 
-/* Adds the new document before it subtracts the old one. */
 static bool add_source(struct stat_watch *watch, const json_t *now, const json_t *before)
 {
     struct report *report = &watch->report;
@@ -172,6 +171,7 @@ static bool add_source(struct stat_watch *watch, const json_t *now, const json_t
     return true;
 }
 
+/* Adds the new documents before it subtracts the old ones. */
 static bool add_service(struct stat_watch *watch, int i)
 {
     const char *source;

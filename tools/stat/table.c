@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LABEL_WISH 24 /* a narrower label hides columns first */
+#define LABEL_WISH 24 /* columns are hidden before the label becomes narrower than this */
 #define CELL_WIDTH 7
 #define COLUMNS    (sizeof(columns_of_table) / sizeof(columns_of_table[0]))
 
@@ -28,7 +28,7 @@ struct stat_table {
     double self_sum;
 };
 
-/* ---- cells: six characters at most, with three significant digits */
+/* ---- cells: six characters at most; counts below a million are exact */
 
 static struct figure count_cell(uint64_t value)
 {

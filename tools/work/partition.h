@@ -25,7 +25,7 @@
 
 /* The place that a worker commits in the log of the partition. */
 struct place {
-    int64_t watermark; /* the first message of the oldest open trace, or the next one */
+    int64_t watermark; /* the first message of the oldest open trace; none open: read_to */
     int64_t read_back; /* <= watermark: the begin of the messages with decided traces */
     int64_t read_to;   /* >= watermark: the next message */
     int64_t time_ms;   /* the log's time before read_to; 0: unknown */

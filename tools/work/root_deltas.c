@@ -91,7 +91,7 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path)
     return deltas->merged != NULL;
 }
 
-/* A topic's name needs no escapes in JSON: see kafka_conf.h. */
+/* A topic's URL needs no escapes in JSON: it has letters, digits and ".-_:,[]/". */
 char *root_deltas_state(const struct root_deltas *deltas, int64_t now_ns)
 {
     char *document = merged_document(deltas->merged, now_ns);

@@ -1,6 +1,6 @@
 /*
  * A worker's transactions write counts, kept traces and offsets together or not at all. A function
- * that returns false has called ending_fail().
+ * that cannot write or commit calls ending_fail() and returns false.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

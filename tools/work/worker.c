@@ -8,7 +8,7 @@
  *
  * The worker does not use the frame of services (tools/config/frame.h) for two reasons. Several
  * workers run on a host, but a control socket has one name. And SIGTERM must end a wait inside
- * librdkafka at once, which a loop would notice too late.
+ * librdkafka at once: a loop would notice the signal too late.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

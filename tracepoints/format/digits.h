@@ -3,8 +3,8 @@
  * significant digit comes first. So a number has no zero byte, text tools can show a number, and
  * writing it takes half the instructions of hexadecimal.
  *
- * Base 64 ('0' to 'o'): words of 48 bits, and lengths. Base 16 ('0' to '?'): rare records such as
- * links and ports.
+ * Base 64 ('0' to 'o'): words of 48 bits, and lengths. Base 16 ('0' to '?'): numbers in rare
+ * records, such as links and remote sides.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -70,15 +70,15 @@ struct blkin_begin_event {
 
 /*
  * blkin:end, blkin:tag and blkin:annotation_SEVERITY, of a span or step with blkin:begin. Strings:
- * packed, which is a head and, in blkin:tag, one record after it; in annotations also text.
+ * packed (a head, and in blkin:tag one record after it); annotations also have text.
  */
 struct blkin_detail_event {
     uint64_t trace_id;
 } __attribute__((packed));
 
 /*
- * blkin:slow, an alarm: at the end of a span that matches a rule of slow spans, has a step that
- * matches, or that the program wants to keep. Also without a span, to report suppressed alarms:
+ * blkin:slow, an alarm, at the end of a span: the span or a step of it matches a rule of slow
+ * spans, or the program wants to keep the span. Also without a span, to report suppressed alarms:
  * then the fields from trace_id to monotonic are 0. Strings: why, name, service.
  */
 struct blkin_slow_event {

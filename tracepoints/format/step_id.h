@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BLKIN_ID_STEP   UINT64_C(0x9e3779b97f4a7c15)
-#define BLKIN_ID_FACTOR UINT64_C(0xbf58476d1ce4e5b9)
+#define BLKIN_ID_INCREMENT UINT64_C(0x9e3779b97f4a7c15)
+#define BLKIN_ID_FACTOR    UINT64_C(0xbf58476d1ce4e5b9)
 
 /* Steps of one span are numbered from 1 to this, in the order of their begin. */
 #define BLKIN_STEPS_MAX 0xfffff
@@ -41,7 +41,7 @@ static inline uint64_t blkin_counter_of_id(uint64_t id)
 static inline uint64_t blkin_step_id(uint64_t id, uint64_t number)
 {
     const uint64_t step_id =
-        blkin_id_of_counter(blkin_counter_of_id(id) + number * (BLKIN_ID_STEP << 44));
+        blkin_id_of_counter(blkin_counter_of_id(id) + number * (BLKIN_ID_INCREMENT << 44));
 
     return step_id ? step_id : 1; /* 0 is no id */
 }
@@ -52,7 +52,7 @@ static inline bool blkin_step_number(uint64_t from_id, uint64_t id, uint64_t *nu
 {
     const uint64_t distance = blkin_counter_of_id(id) - blkin_counter_of_id(from_id);
 
-    /* the inverse of BLKIN_ID_STEP modulo 2^20 */
+    /* the inverse of BLKIN_ID_INCREMENT modulo 2^20 */
     *number = (distance >> 44) * UINT64_C(0x7733d) & BLKIN_STEPS_MAX;
     return distance << 20 == 0;
 }

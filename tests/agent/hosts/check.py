@@ -7,8 +7,8 @@ about each trace that is not whole.
 
 A planted request is complete if each span that its hosts have recorded arrived.
 --wait: waits until all requests are complete or tagged.
---linger: the agents' time to linger. A trace is late if all its missing spans were recorded later than that after its
-first alarm. (On a busy machine the load falls behind.)
+--linger: the agents' time to linger. A trace is late if all its missing spans were recorded more than
+this time after its first alarm. (On a busy machine the load falls behind.)
 --faults: a file with lines "ns since 1970, fault". A line about a trace has the faults of the 30 s before the
 request's end and of the 30 s after it.
 --storm: caps hold back most requests, which is no failure. The result has those that arrived.
@@ -74,7 +74,7 @@ def share(values, part):
 
 
 def is_late(request, trace, linger):
-    """Returns True if the missing spans were recorded after the other spans were requested."""
+    """Returns True if all missing spans were recorded later than `linger` after the first alarm."""
     first = min(at for host, at in request.ended.items() if at and host <= request.where)
     return all(request.ended[host] > first + linger * 1e9 for host, ids in request.ids.items()
                if not set(ids) <= set(trace.spans))

@@ -1,8 +1,8 @@
 /*
- * One host's part of a load that crosses all hosts. Request k is due on each host at T0 + k / RATE.
- * A request has three spans on each host. Each host's first span is the child of the last span of
- * the host before. A number made of k decides whether the request is slow, so all hosts know the
- * slow requests. No other request is slow, however long the machine takes for it.
+ * One host's part of a load that crosses all hosts. Request k is due on host H at T0 + H ms + k /
+ * RATE. A request has three spans on each host. Each host's first span is the child of the last
+ * span of the host before. A number made of k decides whether the request is slow, so all hosts
+ * know the slow requests. No other request is slow, however long the machine takes for it.
  *
  *     load FOLDER HOST HOSTS [KEY=VALUE]...
  *

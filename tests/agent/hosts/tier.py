@@ -3,7 +3,7 @@
 
     tier.py serve PORT [HOST:PORT]     answers each request of 16 bytes, after the next server has answered, if
                                        there is one; the last server takes 0.4 s for a slow request
-    tier.py ask HOST:PORT COUNT EACH   sends requests, each EACH-th of them slow; prints the slow ones
+    tier.py ask HOST:PORT COUNT EACH   sends requests, every EACH-th of them slow; prints the slow ones
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -52,7 +52,7 @@ def slow(work, parts, logs):
     missing = rest - set(told)
     overwritten = {trace for trace in rest & set(told) if OVERWRITTEN in told[trace]}
     fast = set(spans) - planted
-    print("%d requests to be kept: %d whole, %d told to be incomplete, %d silent; %d others sent" %
+    print("%d requests to be kept: %d whole, %d reported as incomplete, %d silent; %d others sent" %
           (len(planted), len(whole), len(rest & set(told)), len(missing), len(fast)))
     for trace in sorted(rest):
         verdicts = [line for log in logs for line in log.splitlines() if trace in line]
@@ -86,14 +86,14 @@ def everything(work, logs, killed_at):
     counted, skipped = status["counters"]["events_missing"], status["totals"]["skipped_bytes"]
     print("%d spans made: %d sent, %d missing, %d counted as missing, %d bytes skipped" %
           (made, len(counts), len(missing), counted, skipped))
-    # a log says from when on spans may come twice: until the agent before was killed
+    # a log says since when spans may come twice; the period ends with the kill of the previous agent
     said = []
     for log, killed in zip(logs[1:], killed_at):
         for at in re.findall(r"BK4076 .* from (.*?): spans", log):
             said.append((datetime.datetime.fromisoformat(at).timestamp() - 0.001, killed))
     twice = [number for number, count in counts.items() if count > 1]
     early = [number for number in twice if not any(begin <= ends[number] <= end for begin, end in said)]
-    print("%d of %d spans that came twice are not of the %d times that logs name, together %.1f s" %
+    print("%d of %d spans that came twice are outside the %d periods that the logs name, together %.1f s" %
           (len(early), len(twice), len(said), sum(end - begin for begin, end in said)))
     return made and len(missing) <= counted + skipped // RECORD, len(early), 0
 
@@ -104,7 +104,7 @@ def main():
     logs, killed_at = list(map(read, paths)), list(map(os.path.getmtime, paths))
     is_right, twice, said = everything(work, logs, killed_at) if send == "all" else slow(work, parts, logs)
     limit = said + BATCH * SENDERS * (int(agents) + int(takers))
-    print("%d spans came twice beyond what the logs say of spans; at most %d may" % (twice, limit))
+    print("%d spans came twice beyond those that the logs announce; the limit is %d" % (twice, limit))
     if any("does not add up" in log for log in logs):
         sys.exit("an account does not add up")
     sys.exit(not is_right or twice > limit)

@@ -1,7 +1,7 @@
 /*
- * Mutates all bytes of its own rings, and of the memory's head, at random places from four threads
- * while the agent reads them. Half of the mutations hit what the agent relies on: the head, the
- * positions, and the trailers before the positions.
+ * Mutates any bytes of its own rings, and of the memory's head, from four threads while the agent
+ * reads them. Half of the mutations hit what the agent relies on: the head, the positions, and the
+ * trailers before the positions.
  *
  *     mutate SOCKET COUNT SEED
  *

@@ -1,16 +1,18 @@
 /*
  * Makes requests and prints their trace ids. Each request has three spans: "request", "work" in
- * "request", and "disk" in "work". Lines of the standard input describe the requests:
+ * "request", and "disk" in "work". Lines of the standard input describe the requests (behind ";" is
+ * what the program prints):
  *
  *     fast N        N requests that take no time; "fast" when they are made
  *     slow MS       one request with MS ms in "disk"; "slow ID" when it has ended
  *     late MS       the same, but "request" stays open; "late ID" when the others have ended
  *     begin         begins a request; "begin ID"
  *     end MS        after MS ms ends the open spans of a request; "end ID"
+ *     after         a fast span of that request, which has ended; "after ID"
  *     keep          a fast request that the program asks to keep; "keep ID"
- *     orphan MS     a slow request whose parent was not recorded; "orphan ID"
- *     rate N        from now on N fast requests a second, until the next line; 0: none
- *     service NAME  spans are of that service from now on
+ *     orphan MS     one slow span, whose parent was not recorded; "orphan ID"
+ *     rate N        N fast requests a second, until the next line; "rate" before the first one
+ *     service NAME  spans are of that service from now on; "service"
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -137,6 +139,12 @@ static void obey(char *line)
         end_disk_and_work(&held, a); /* a second end of a span does nothing */
         blkin_span_end(&held.root);
         print_id("end", &of_held);
+    } else if (strcmp(line, "after\n") == 0) {
+        struct blkin_span span;
+
+        blkin_span_begin_remote(&span, "after", BLKIN_CONSUMER, &of_held);
+        end_fast(&span, blkin_now(), 1000);
+        print_id("after", &of_held);
     } else if (sscanf(line, "orphan %ld", &a) == 1) {
         context = orphan(a);
         print_id("orphan", &context);

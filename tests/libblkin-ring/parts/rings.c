@@ -44,7 +44,7 @@ void rings_close(struct rings *rings)
 void rings_walk(const struct rings *rings, uint32_t ring, struct rings_walker *walk,
                 record_fn *record, void *context)
 {
-    static struct ring_reader reader; /* copies the clock */
+    static struct ring_reader reader; /* uses the memory of its copy again */
     struct ring_entry entry;
 
     reader.ring = memory_ring(&rings->memory, ring);

@@ -38,7 +38,7 @@ static unsigned spans(const struct rings *of)
 /* Lets the program record spans until the condition holds. */
 #define RECORD_UNTIL(condition) WORK_UNTIL(condition, record())
 
-/* Of each TEST() of the file. */
+/* One for each TEST() of the file. */
 static struct scenario {
     pid_t pid;
     struct rings_agent agent;

@@ -66,7 +66,7 @@ static const char *costly(void)
     return "";
 }
 
-/* There are no steps, but a step passes on the context of its span. */
+/* No step is recorded, and the context of a step is that of its span. */
 static void test_steps(void)
 {
     const struct blkin_context received = {.trace_id = 7, .span_id = 8, .parent_span_id = 9};

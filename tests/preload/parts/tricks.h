@@ -26,7 +26,8 @@ pid_t start_client(int requests);
 
 void wait_client(pid_t pid);
 
-int taken(void);
+/* Returns the next accepted connection. */
+int accept_one(void);
 
 /* Takes a request, whose bytes do not matter. */
 void take_request(int fd);

@@ -30,7 +30,7 @@ static void expect_pipe_at(int fd)
 TRICK(raw_close)
 {
     const pid_t client = start_client(2);
-    const int fd = taken();
+    const int fd = accept_one();
 
     serve(fd);
     serve(fd);
@@ -43,7 +43,7 @@ TRICK(raw_close)
 TRICK(raw_reuse)
 {
     pid_t client = start_client(2);
-    int fd = taken(), before = fd;
+    int fd = accept_one(), before = fd;
 
     serve(fd);
     serve(fd);
@@ -65,7 +65,7 @@ TRICK(ranges)
 {
     for (int i = 0; i < 2; i++) {
         const pid_t first = start_client(1), second = start_client(1);
-        const int fd = taken(), other = taken();
+        const int fd = accept_one(), other = accept_one();
 
         serve(fd);
         serve(other);
@@ -82,7 +82,7 @@ TRICK(ranges)
 TRICK(dups)
 {
     const pid_t client = start_client(4);
-    const int fd = taken();
+    const int fd = accept_one();
     int other;
 
     serve(fd);
@@ -103,13 +103,13 @@ TRICK(dups)
 static void over(bool is_raw)
 {
     const pid_t first = start_client(1);
-    const int fd = taken();
+    const int fd = accept_one();
     pid_t second;
     int other;
 
     serve(fd);
     second = start_client(2);
-    other = taken();
+    other = accept_one();
     serve(other);
     if (is_raw ? syscall(SYS_dup3, other, fd, O_CLOEXEC) != fd || syscall(SYS_close, other) < 0
                : dup3(other, fd, O_CLOEXEC) != fd || close(other) < 0)
@@ -184,7 +184,7 @@ TRICK(passing)
         exit(0);
     }
     client = start_client(3);
-    fd = taken();
+    fd = accept_one();
     pass_descriptor(ends[0], fd);
     close(fd);
     wait_client(client);
@@ -211,7 +211,7 @@ TRICK(passing_back)
         exit(0);
     }
     client = start_client(4);
-    fd = taken();
+    fd = accept_one();
     serve(fd);
     pass_descriptor(ends[0], fd);
     if (!take_all(0, ends[0], &byte, 1))
@@ -226,7 +226,7 @@ TRICK(passing_back)
 TRICK(exec_over)
 {
     const pid_t client = start_client(3);
-    const int fd = taken();
+    const int fd = accept_one();
     char number[12];
     pid_t server;
 
@@ -246,7 +246,7 @@ TRICK(exec_over)
 TRICK(fork_over)
 {
     const pid_t client = start_client(3);
-    const int fd = taken();
+    const int fd = accept_one();
     pid_t server;
 
     serve(fd);
@@ -266,7 +266,7 @@ TRICK(fork_over)
 TRICK(vfork_close)
 {
     const pid_t client = start_client(3);
-    const int fd = taken();
+    const int fd = accept_one();
 
     serve(fd);
     if (vfork() == 0) {

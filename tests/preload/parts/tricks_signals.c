@@ -103,7 +103,7 @@ static void cancel_in(int how, int fd)
  * no answer, because its thread is cancelled in the write. */
 TRICK(cancelling)
 {
-    const int ours = connect_to(port, 0), fd = taken();
+    const int ours = connect_to(port, 0), fd = accept_one();
 
     for (int i = 0; i < 2; i++) {
         request(ours);
@@ -136,7 +136,7 @@ static void on_signal(int number)
 /* 1 request: a signal handler sends a byte of the answer while its thread waits to read. */
 TRICK(signalling)
 {
-    const int ours = connect_to(port, 0), fd = taken();
+    const int ours = connect_to(port, 0), fd = accept_one();
     struct sigaction action = {.sa_handler = on_signal};
     const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {0};
     char line[LINE + 1], byte;
@@ -165,9 +165,9 @@ static void leave_call(int number)
     siglongjmp(before_call, 1);
 }
 
-/* Sets a timer that rings once; 0: none. Repeated signals could nest, because siglongjmp() unblocks
- * them before it leaves the handler's stack. */
-static void ring_in_us(int us)
+/* Sets a timer that sends one SIGALRM; 0: none. Repeated signals could nest, because siglongjmp()
+ * unblocks them before it leaves the handler's stack. */
+static void signal_in_us(int us)
 {
     const struct itimerval once = {.it_value.tv_usec = us};
 
@@ -186,7 +186,7 @@ static void make_calls(int fd)
 
     if (sigsetjmp(before_call, 1))
         jumps++;
-    ring_in_us(jumps < JUMPS ? 20 : 0);
+    signal_in_us(jumps < JUMPS ? 20 : 0);
     while (jumps < JUMPS) {
         if (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0 || poll(polled, 2, 0) != 0)
             err(1, "nothing is to be read");
@@ -201,7 +201,7 @@ static void begin_answer(int fd)
     take_request(fd);
     fill(fd);
     if (sigsetjmp(before_call, 1) == 0) {
-        ring_in_us(20000);
+        signal_in_us(20000);
         give_all(0, fd, much, sizeof(much));
         err(1, "not left");
     }
@@ -217,7 +217,7 @@ TRICK(jumping)
 
     for (int i = 0; i < 2; i++) {
         ours[i] = connect_to(port, 0);
-        theirs[i] = taken();
+        theirs[i] = accept_one();
     }
     signal(SIGALRM, leave_call);
     for (int i = 0; i < 3; i++) {
@@ -252,7 +252,7 @@ static void abandon(int ours, int theirs)
     line_write(line, next_id(), 0, OUT);
     if (sigsetjmp(before_call, 1))
         return;
-    ring_in_us(50 + rand() % 100);
+    signal_in_us(50 + rand() % 100);
     for (;;) {
         give_all(0, ours, line, LINE);
         serve(theirs);
@@ -266,7 +266,7 @@ TRICK(abandoning)
 {
     signal(SIGALRM, leave_call);
     for (int i = 0; i < ABANDONED; i++) {
-        const int ours = connect_to(port, 0), theirs = taken();
+        const int ours = connect_to(port, 0), theirs = accept_one();
 
         abandon(ours, theirs);
         close(ours);
