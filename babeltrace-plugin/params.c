@@ -243,8 +243,9 @@ static bool params_is_given(const struct params *params, const char *name)
     return params->given & UINT64_C(1) << (params_find(name) - rules);
 }
 
-/* Sets defaults for Kafka. A batch becomes one message per partition, and large messages are
- * cheaper. librdkafka retries for request-timeout-ms: long enough for the restart of a broker. */
+/* Sets defaults for Kafka. A batch becomes a message for each partition, or several if it is large,
+ * and large messages are cheaper. librdkafka retries for request-timeout-ms: long enough for the
+ * restart of a broker. */
 static void params_set_kafka_defaults(struct params *params)
 {
     struct exporter_options *options = &params->exporter;

@@ -12,7 +12,8 @@ set -u -o pipefail
 # shellcheck source=tests/examples/dispatching.sh
 . "$SRC/tests/examples/dispatching.sh"
 
-# measure POLICY: sets $rate, after a warm-up of 2 s that does not count.
+# measure POLICY: sets $rate, after a warm-up of 2 s that does not count. Adds a line to $WORK/POLICY.shares: the reads of
+# the slow store and of all stores, with the warm-up.
 measure() {
     start_dispatcher "$1" || exit 1
     "$PYTHON" "$read_load" read "$DISPATCHER" "${THREADS:-16}" 2s >/dev/null &&

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints which lines and branches of the product's C the unit tests run, by room.
+"""Prints how many lines and branches of the product's C the unit tests run, by room.
 
 usage: unit_coverage.py [ROOM]...      with BUILD a build of "make coverage"; ROOM is a folder, such as tools/base
 

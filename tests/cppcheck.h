@@ -1,5 +1,6 @@
 /*
- * Macros of other projects' headers for cppcheck (make lint), which does not read these headers.
+ * Macros of other projects' headers for cppcheck (make lint), which does not read these headers;
+ * and __CPPCHECK__, for code that cppcheck cannot parse.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -72,8 +72,8 @@ static bool sender_send_body(struct sender *sender)
     return true;
 }
 
-/* Settles the batch's spans, except those that are given up. The spooler, which sends nothing, puts
- * the rest of the batch into the spool. Returns false if spans are left; the spooler sets error. */
+/* Sends the batch's spans until delivery ends, and settles them. The spooler, which sends nothing,
+ * puts them into the spool. Returns false if spans are left; the spooler sets error. */
 static bool sender_take_batch(struct sender *sender, struct batch *batch, struct error *error)
 {
     const bool is_spooler = sender->work == WORK_SPOOL;

@@ -153,8 +153,8 @@ enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_
     return RECORD_UNREADABLE;
 }
 
-/* Returns true if every span is within the text, and each is larger than the bytes that
- * body_frame() may overwrite. */
+/* Returns true if every span is within the text, and each but the last is larger than the bytes
+ * that body_frame() may overwrite. */
 static bool record_are_starts(const uint32_t *starts, const struct record_head *head,
                               const struct encoder *encoder)
 {

@@ -34,7 +34,8 @@ struct statistics_row {
     uint64_t ever;             /* spans since the row was made */
     struct histogram duration; /* of spans with a known duration */
     struct histogram self;     /* self times: see struct trace_node */
-    /* Durations of earlier periods, to know the usual ones: of the last 2^19 to 2^20 spans. */
+    /* Durations of earlier periods, to know the usual ones. Above 2^20 spans all counts are halved,
+     * so older spans count less. */
     struct histogram past;
 };
 

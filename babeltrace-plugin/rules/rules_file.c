@@ -206,8 +206,8 @@ void rules_free(struct rules *rules)
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* Returns true if the name fits the pattern: "*" is any text, "?" any byte. Takes linear time for
- * each "*", because only the last "*" is retried. */
+/* Returns true if the name fits the pattern: "*" is any text, "?" any byte. The time is at most
+ * proportional to the product of both lengths, because only the last "*" is retried. */
 static bool pattern_fits(struct text pattern, struct text name)
 {
     size_t p = 0, n = 0, star = SIZE_MAX, from = 0;

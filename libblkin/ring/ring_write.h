@@ -24,6 +24,8 @@ bool ring_write_init(void);
 /* Sets the pid and the clock offset of records into this memory. Called for each new memory, and at
  * the first record after fork(2). */
 void ring_write_set_identity(const struct ring_map *map);
+
+/* Forgets pid and clock offset, in the child of fork(2). */
 void ring_write_after_fork(void);
 
 /* Returns the constant part of a record's trailer, without position and payload length. */

@@ -1,7 +1,7 @@
 /*
  * Checks the use of spans, for debugging: a table of known spans, and the rules.
  *
- * The table has a lock. A new span without a free place replaces another one. If the lock is held,
+ * The table has a lock. A new span without a free slot replaces another one. If the lock is held,
  * as in a signal handler, the use is not checked.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -117,7 +117,7 @@ static char *put_endpoint(char *at, char type, const char *name, const char *ip,
 _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
                    NUMBER_SIZE(SPAN_KEY_MAX) <= SPAN_RECORD_MAX &&
                    ENDPOINT_SIZE <= SPAN_RECORD_MAX && NAME_SIZE <= SPAN_RECORD_MAX,
-               "a record is longer than the longest");
+               "SPAN_RECORD_MAX is less than the longest record");
 
 /* ---- the log ---- */
 

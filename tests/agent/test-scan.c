@@ -215,7 +215,7 @@ TEST(test_forgotten)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* Writes a span with the time of now. Returns that time. */
+/* Writes a span with the current time. Returns that time. */
 static int64_t put_now(uint32_t cpu, uint64_t trace, uint64_t number)
 {
     const int64_t at_ns = clock_ns();

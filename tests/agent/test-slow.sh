@@ -218,8 +218,8 @@ mark=$(scribble 0 0000000000000000)
     fail "the dump does not say what is left out, once each: $(<"$WORK/dump.log")"
 scribble 0 "$mark" >"$WORK/mark"
 scribble 12 "$(<"$WORK/user")" >"$WORK/mark"
-# six slow requests of three spans, one that the program wants kept, one that ends late, one orphan: each is counted
-# once, whichever part was killed
+# six slow requests and two that end late, of three spans each, one that the program wants kept, one orphan: each alarm is
+# counted once, whichever part was killed
 is totals alarms 26 && is totals alarms_lost 0 || fail "alarms: $(total alarms), lost: $(total alarms_lost)"
 page=$(sed -n 's/.*\(http:[^ ]*metrics\).*/\1/p' "$WORK/agent.log" | head -n 1)
 curl -fsS --max-time $((5 * PATIENCE)) "$page" >"$WORK/page" || fail "no metrics page"

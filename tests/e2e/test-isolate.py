@@ -198,7 +198,7 @@ def name(pid):
 
 
 def test_sigkill(mode, folder):
-    """Kill one process of isolate and the command, each in turn."""
+    """Kills the processes of isolate and the command, one in each run."""
     position = 0
     while True:
         r = Running(mode, folder)

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
 #define SAMPLES        600
 #define MANY_PROCESSES 5000
 #define MUTATIONS      400

@@ -208,7 +208,7 @@ class Reader(Client):
             return None
         try:
             one = message.contents
-            if one.err:  # the broker is away: librdkafka connects again
+            if one.err:  # the end of a partition; or the broker is away, and librdkafka connects again
                 self.ends_ahead -= one.err == PARTITION_EOF
                 return None
             return Message(RD.topic_name(one.topic).decode(), one.partition, one.offset,

@@ -9,7 +9,8 @@
  *     slow signals        alarms of a signal handler and of the interrupted code
  *     slow set            blkin_set_slow()
  *
- * The modes span and steps print the ids of their alarms, as "TRACE-ID-HIGH TRACE-ID SPAN-ID NAME".
+ * The mode span prints the ids of its span, and the mode steps those of its slow steps, as
+ * "TRACE-ID-HIGH TRACE-ID SPAN-ID NAME".
  * The mode signals prints how many spans the interrupted code and the handler made.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -35,7 +35,7 @@ preload=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*liblttng-ust-fork
 [ -n "$preload" ] || fail "no liblttng-ust-fork.so.1 on this machine"
 records preloaded LD_PRELOAD="$preload"
 
-# An own tracepoint of the program records the child's pid, also before blkin has recorded anything.
+# A tracepoint of the program's own records the child's pid, also before blkin has recorded anything.
 cat >"$WORK/own.c" <<'C'
 #include <lttng/tracef.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * The protocol of the servers and clients here. A request is a line of 37 bytes, and the bytes that
- * follow. The line has the number of following bytes, and the number of bytes of the answer.
+ * follow. The line has an id, the number of following bytes, and the number of bytes of the answer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -71,8 +71,8 @@ Parents = collections.namedtuple("Parents", "whole wrong guesses wrong_guesses a
 
 def parents(spans, front, of_front, back, of_back):
     """Counts the back's spans. whole: below a front's span with the same request number. wrong: with another number.
-    guesses: the parent is marked as a guess, linked or not; wrong_guesses: of these, with another number. alone: no
-    parent."""
+    guesses: the parent is marked as a guess, linked or not; wrong_guesses: of these, not below a front's
+    span with the same number. alone: no parent."""
     whole = wrong = guesses = wrong_guesses = alone = 0
     for span in spans.servers(back):
         number = of_back[span["traceId"], span["id"]]

@@ -232,7 +232,7 @@ void alarms_drop_memory(struct alarms *alarms, struct held *held)
     watcher_drop(&alarms->watcher, &held->memory);
 }
 
-/* Takes the alarm with the time of now: the span may have ended long ago, but an earlier fetch has
+/* Takes the alarm with the current time: the span may have ended long ago, but an earlier fetch has
  * only the spans that had arrived by then. */
 void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp)
 {

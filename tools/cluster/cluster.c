@@ -158,7 +158,7 @@ static void cluster_settle(struct cluster *cluster, int id, const char *refused)
             cluster->url, refused, cluster->user, cluster->host);
     }
     if (!sent)
-        return; /* the publication was this host's state */
+        return; /* this host's state, or a message that was dropped or published again since */
     sent->id = 0;
     while (cluster->unsettled && !cluster->unsettled->id)
         cluster->unsettled = cluster->unsettled->next;

@@ -111,7 +111,7 @@ void check_sessiond(const struct doctor *doctor)
             (int)daemons.roots.pid, user_name(geteuid()));
 }
 
-/* This group is separate, as a request to a stopped session daemon waits forever. */
+/* This group is separate, as a request to a stopped session daemon waits for ever. */
 void check_sessiond_answer(const struct doctor *doctor)
 {
     struct lttng_session *sessions = NULL;
@@ -432,7 +432,7 @@ void check_session(const struct doctor *doctor)
 }
 
 /* This group is separate. A session daemon that asks a stopped consumer daemon for its channels
- * waits forever, and answers no other request. Since LTTng 2.16 the session daemon also waits if
+ * waits for ever, and answers no other request. Since LTTng 2.16 the session daemon also waits if
  * the consumer daemon waits for a relay daemon. */
 void check_channel(const struct doctor *doctor)
 {

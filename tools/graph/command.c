@@ -33,8 +33,8 @@ struct graph_options {
 /* ---- the graph in a terminal ----------------------------------------------------------------- */
 
 /*
- * A tree of calls, then a table of the services. Each call is one line. A service whose calls are
- * shown elsewhere has a mark, so a graph with many paths or cycles has no more lines than calls.
+ * A tree of calls, then a table of the services. Each call, and each root of a tree, is one line,
+ * also in a graph with many paths or cycles: a service whose calls are shown elsewhere has a mark.
  */
 
 #define GRAPH_INDENT     3

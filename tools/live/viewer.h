@@ -6,7 +6,7 @@
  * packet of another stream. The filter delays each packet, and asks the relay daemon for new
  * streams. It announces the streams to babeltrace2 before it passes a packet with a later time.
  *
- * The filter is a thread of the reader and has one connection.
+ * The filter is a thread of the reader, and serves one connection.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -328,7 +328,7 @@ static bool put_failed(struct report_page *page, struct summary *summary,
     return true;
 }
 
-/* Shows the slowest traces, then half as many other traces that failed. */
+/* Shows the slowest traces, then at most half as many other traces that failed. */
 static bool put_chosen(struct report_page *page, struct summary *summary,
                        const struct trace **traces, size_t max)
 {

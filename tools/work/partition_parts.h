@@ -114,7 +114,8 @@ static inline uint64_t partition_origins_bytes(const struct held_message *messag
 /* Frees the messages before the first message of the oldest open trace. */
 void partition_release_messages(struct partition *partition);
 
-/* Stores the pair of the log's time and this offset, for partition_place(). */
+/* Stores the pair of the log's time and this offset, for partition_place(); but not soon after the
+ * last pair. */
 void partition_note_time(struct partition *partition, int64_t offset);
 
 #endif

@@ -77,7 +77,7 @@ static json_t *root_workers_json(const struct merged *merged)
     return list;
 }
 
-/* Returns sums and workers for `blkin status`. NULL: out of memory. */
+/* Returns sums and workers for `blkin status` and for --once. NULL: out of memory. */
 static json_t *root_summary_json(const struct root_deltas *deltas)
 {
     const struct merged *merged = deltas->merged;

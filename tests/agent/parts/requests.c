@@ -1,6 +1,7 @@
 /*
  * Makes requests and prints their trace ids. Each request has three spans: "request", "work" in
- * "request", and "disk" in "work". Lines of the standard input describe the requests:
+ * "request", and "disk" in "work". Lines of the standard input describe the requests (behind ";" is
+ * what the program prints):
  *
  *     fast N        N requests that take no time; "fast" when they are made
  *     slow MS       one request with MS ms in "disk"; "slow ID" when it has ended
@@ -9,9 +10,9 @@
  *     end MS        after MS ms ends the open spans of a request; "end ID"
  *     after         a fast span of that request, which has ended; "after ID"
  *     keep          a fast request that the program asks to keep; "keep ID"
- *     orphan MS     a slow request whose parent was not recorded; "orphan ID"
- *     rate N        from now on N fast requests a second, until the next line; 0: none
- *     service NAME  spans are of that service from now on
+ *     orphan MS     one slow span, whose parent was not recorded; "orphan ID"
+ *     rate N        N fast requests a second, until the next line; "rate" before the first one
+ *     service NAME  spans are of that service from now on; "service"
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
