@@ -74,7 +74,7 @@ static inline bool blkin_periodic_take_early(void)
  * different levels must not be subtracted. */
 extern __attribute__((visibility("hidden"))) uint32_t blkin_usage_state;
 
-/* -DBLKIN_WITHOUT_USAGE is for measuring the cost of this test. */
+/* BLKIN_WITHOUT_USAGE is for measuring the cost of this test: bench/without/blkin.c. */
 static inline bool blkin_usage_is_on(void)
 {
 #ifdef BLKIN_WITHOUT_USAGE

@@ -1,6 +1,6 @@
 /*
  * Fuzzes the reader of the spool's files: any bytes, and files of records with some changed
- * records. A loaded batch can be sent whole and in any part. Reading ends, and finds every
+ * records. A loaded record can be sent whole and in any part. Reading ends, and finds every
  * unchanged record.
  *
  * SPDX-License-Identifier: BSD-2-Clause
