@@ -15,6 +15,7 @@
 #include "libblkin/base/service.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
+#include "libblkin/ring/ring_early.h"
 #include "libblkin/ring/ring_find.h"
 #include "libblkin/ring/ring_provider.h"
 #include "libblkin/usage/usage.h"
@@ -29,8 +30,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PERIODIC_NS      UINT64_C(1000000000)
-#define PERIODIC_SOON_NS UINT64_C(500000) /* pause before the first retry; later ones double */
+#define PERIODIC_NS UINT64_C(1000000000)
+/* The pause before the first retry. Later pauses double, up to PERIODIC_NS. */
+#define PERIODIC_SOON_NS UINT64_C(500000)
 
 /* ---- the table ---- */
 
@@ -52,7 +54,7 @@ static bool process_is_open;
 static void process_publish(void)
 {
     const struct blkin_provider *below = blkin_lttng_provider_in_use();
-    const bool has_rings = ring_map() != NULL;
+    const bool has_rings = ring_map() || ring_early_is_open();
     const bool awaits = !has_rings && ring_find_state() != RING_NEVER;
     const struct blkin_provider *table = has_rings ? ring_provider_use_over(below) : below;
 
@@ -258,7 +260,7 @@ void blkin_do_periodic(uint64_t now_ticks)
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     if (blkin_process_refresh()) {
         then = now_ticks + blkin_ticks_of_ns(process_retry_ns);
-        process_retry_ns *= 2;
+        process_retry_ns = process_retry_ns < PERIODIC_NS / 2 ? process_retry_ns * 2 : PERIODIC_NS;
     } else {
         process_retry_ns = PERIODIC_SOON_NS;
     }

@@ -160,7 +160,7 @@ void ring_ask(const char *path)
     }
     ring_connection.device = status.st_dev;
     ring_connection.inode = status.st_ino;
-    ring_ask_set_awaited(RING_ASK_NS);
+    ring_ask_set_awaited(RING_ANSWER_NS);
 }
 
 /* Returns the first descriptor that came with a message, and closes the others. */

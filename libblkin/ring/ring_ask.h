@@ -2,10 +2,11 @@
  * Asks the agent for the memory of rings: connects, receives one message, and closes the
  * connection. Only ring_ask_wait() waits.
  *
- * The socket is open until the answer, for RING_ASK_NS at most. A kept connection is open for
- * RING_KEPT_NS longer. A program may close descriptors that it does not know, and reuse their
- * numbers. So each use first checks that the descriptor is still the same socket. The number is
- * high if possible, because some programs expect low numbers for their own descriptors.
+ * The socket is open until the answer, for RING_ANSWER_NS at most: on a busy host the agent may
+ * get no CPU for a while. A kept connection is open for RING_KEPT_NS longer. A program may close
+ * descriptors that it does not know, and reuse their numbers. So each use first checks that the
+ * descriptor is still the same socket. The number is high if possible, because some programs expect
+ * low numbers for their own descriptors.
  *
  * The functions use syscall(2) for calls that libblkin-preload.so wraps, so the preload ignores
  * them. Only one thread at a time may call these functions. They are async-signal-safe.
@@ -18,8 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RING_ASK_NS  UINT64_C(300000000)   /* the agent needs a while to make a large memory */
-#define RING_KEPT_NS UINT64_C(10000000000) /* servers change their user soon after chroot(2) */
+#define RING_ASK_NS    UINT64_C(300000000) /* the agent needs a while to make a large memory */
+#define RING_ANSWER_NS UINT64_C(5000000000)
+#define RING_KEPT_NS   UINT64_C(10000000000) /* servers change their user soon after chroot(2) */
 
 enum ring_answer {
     RING_NO_ANSWER,    /* there is no agent, or it does not answer */

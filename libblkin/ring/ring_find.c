@@ -5,6 +5,7 @@
 #include "libblkin/base/debug.h"
 #include "libblkin/base/thread.h"
 #include "ring_ask.h"
+#include "ring_early.h"
 #include "ring_write.h"
 
 #include <stdio.h>
@@ -98,6 +99,7 @@ __attribute__((destructor(101))) static void ring_end(void)
         return;
     __cxa_finalize(&ring_exit_handle);
     ring_ask_stop();
+    ring_early_forget();
     __atomic_store_n(&ring_process.map, NULL, __ATOMIC_RELEASE);
     ring_map_unmap_all();
 }
@@ -247,7 +249,8 @@ static void ring_take(int descriptor, uint64_t bytes)
 static bool ring_is_forked;      /* this child has not searched for rings yet */
 static bool ring_is_asked_twice; /* the first answer was a memory that the agent had left */
 
-/* Uses the current memory until there is another one, unless the agent has left the current one. */
+/* Uses the current memory until there is another one, unless the agent has left the current one.
+ * Then records wait for the other one, as early records. */
 static enum ring_found ring_ask_again(void)
 {
     int descriptor;
@@ -261,6 +264,11 @@ static enum ring_found ring_ask_again(void)
     ring_is_forked = false;
     switch (ring_ask_receive(&descriptor, &bytes)) {
     case RING_ANSWER_LATER:
+        if (ring_process.map && ring_map_is_read(ring_process.map))
+            return RING_SOON;
+        ring_early_open();
+        if (ring_process.map)
+            ring_set_map(NULL);
         return RING_SOON;
     case RING_ANSWER:
         ring_take(descriptor, bytes);
@@ -277,6 +285,7 @@ static enum ring_found ring_ask_again(void)
     ring_is_asked_twice = false;
     if (ring_process.map && !ring_map_is_read(ring_process.map))
         ring_set_map(NULL);
+    ring_early_close(ring_process.map);
     return ring_process.map ? RING_FOUND : RING_AWAITED;
 }
 
@@ -303,6 +312,7 @@ static enum ring_found ring_search(void)
 
     if (ring_user != user) {
         ring_ask_forget();
+        ring_early_forget();
         if (ring_process.map)
             ring_set_map(NULL);
         ring_user = user;
@@ -311,8 +321,10 @@ static enum ring_found ring_search(void)
             ring_ask_wait(is_last ? RING_LAST_WAIT_NS : RING_WAIT_NS);
     }
     ring_ask_expire();
-    if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_unread(ring_process.map))
+    if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_unread(ring_process.map)) {
+        ring_early_close(ring_process.map);
         return RING_FOUND;
+    }
     return ring_ask_again();
 }
 
@@ -348,6 +360,7 @@ bool ring_find_after_chroot(void)
 void ring_find_after_fork(void)
 {
     ring_changes = 0;
+    ring_early_forget();
     ring_is_forked = true;
     ring_is_busy = false; /* another thread of the parent may have held this lock */
     ring_write_after_fork();

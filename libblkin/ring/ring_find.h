@@ -16,7 +16,8 @@ enum ring_found {
     RING_NEVER,   /* this process cannot write into rings, or must not (BLKIN_RINGS=none); or the
                      socket's folder is missing */
     RING_AWAITED, /* no rings so far: the caller looks again once a second */
-    RING_SOON,    /* the agent was asked and has not answered: the caller looks again soon */
+    RING_SOON,    /* the agent was asked and has not answered: the caller looks again soon. Without
+                     a memory, records wait: see ring_early.h */
     RING_FOUND,
 };
 

@@ -7,6 +7,7 @@
 
 #include "libblkin/base/clock.h"
 #include "libblkin/base/provider.h"
+#include "ring_early.h"
 #include "ring_find.h"
 #include "ring_write.h"
 #include "tracepoints/format/events.h"
@@ -40,15 +41,24 @@ static const struct ring_over_event *ring_over_event(struct packed_event *event)
     return (const struct ring_over_event *)(const void *)event;
 }
 
+/* Writes into the current memory, or where early records wait for one. */
+static void ring_put(enum ring_which which, uint64_t kind, const void *payload, size_t length)
+{
+    const struct ring_map *map = ring_map();
+
+    if (!map && !ring_early_add(which, kind, payload, length))
+        map = ring_map();
+    if (map)
+        (void)ring_write(map, which, kind, payload, length);
+}
+
 /* Records into the rings, and to the provider below if that wants the event. */
 __attribute__((noinline)) static void
 ring_record_slow(struct packed_event *event, const void *payload, size_t length, void **thread_slot)
 {
     const struct ring_over_event *over = ring_over_event(event);
-    const struct ring_map *map = ring_map();
 
-    if (map)
-        (void)ring_write(map, over->which, over->kind, payload, length);
+    ring_put(over->which, over->kind, payload, length);
     if (__atomic_load_n(over->enabled_below, __ATOMIC_RELAXED))
         over->record_below(over->below, payload, length, thread_slot);
 }
@@ -99,7 +109,7 @@ static char *ring_put_text(char *at, const char *string, size_t max)
     return at + 1;
 }
 
-static void ring_write_original(const struct ring_map *map, const struct blkin_trace *trace,
+static void ring_write_original(const struct blkin_trace *trace,
                                 const struct blkin_endpoint *endpoint,
                                 const struct blkin_annotation *annotation)
 {
@@ -121,8 +131,8 @@ static void ring_write_original(const struct ring_map *map, const struct blkin_t
         at = ring_put_text(at, annotation->key, RING_NAME_MAX);
     if (annotation->type != ANNOT_INTEGER)
         at = ring_put_text(at, annotation->val_str, RING_TEXT_MAX);
-    (void)ring_write(map, RING_EVENTS, ring_kind(RING_ORIGINAL + (unsigned)annotation->type),
-                     payload, (size_t)(at - payload));
+    ring_put(RING_EVENTS, ring_kind(RING_ORIGINAL + (unsigned)annotation->type), payload,
+             (size_t)(at - payload));
 }
 
 /* The provider below the current table. */
@@ -134,10 +144,9 @@ static void ring_record_original(const struct blkin_trace *trace,
 {
     const struct blkin_tracepoint *tracepoint =
         &__atomic_load_n(&ring_below, __ATOMIC_ACQUIRE)->zipkin[annotation->type];
-    const struct ring_map *map = ring_map();
 
-    if (map)
-        ring_write_original(map, trace, endpoint, annotation);
+    if (ring_map() || ring_early_is_open())
+        ring_write_original(trace, endpoint, annotation);
     if (__builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0))
         tracepoint->record(trace, endpoint, annotation);
 }

@@ -117,6 +117,26 @@ TEST(refused)
 
 /* ---- an agent that does not answer ---- */
 
+/* A busy agent answers after 0.5 s. The program waits on the connection that it has. Then the spans
+ * that it has made meanwhile are in the rings. */
+TEST(slow)
+{
+    unsigned made = 0;
+    int64_t begun_ns;
+
+    agent.is_busy = true;
+    agent_start(&agent, &memory);
+    blkin_init();
+    begun_ns = monotonic_ns();
+    WORK_UNTIL(monotonic_ns() - begun_ns > 500000000, (record(), made++));
+    CHECK(!ring_map());
+    __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
+    WORK_UNTIL(ring_map(), (record(), made++));
+    CHECK(spans(&memory) == made && made > 10);
+    CHECK(agent_asked(&agent) == 1 && memory.head->lost == 0);
+    agent_stop(&agent);
+}
+
 /* The agent accepts connections, and never answers. The program closes its descriptor after each
  * attempt. A blocking call would hang. */
 TEST(silent)
@@ -127,7 +147,7 @@ TEST(silent)
     alarm(60);
     blkin_init();
     for (int64_t end_ms = 0;
-         (agent_asked(&agent) < 3 || !is_closed) && wait_up_to(PATIENCE_MS, &end_ms);) {
+         (agent_asked(&agent) < 2 || !is_closed) && wait_up_to(PATIENCE_MS, &end_ms);) {
         record();
         is_closed = is_closed || (agent_asked(&agent) > 0 && high_descriptor() < 0);
     }
@@ -286,11 +306,21 @@ TEST(replaced_while_fast)
     agent_stop(&agent);
 }
 
+/* The agent is busy when it leaves the memory: no span is lost. */
 TEST(exchanged)
 {
+    unsigned made;
+
     begin_recording();
+    made = spans(&memory);
+    __atomic_store_n(&agent.is_busy, true, __ATOMIC_RELEASE);
     leave_for(&memory, &other);
-    RECORD_UNTIL(spans(&other) > 0);
+    WORK_UNTIL(!ring_map(), (record(), made++));
+    for (unsigned i = 0; i < 20; i++, made++)
+        record();
+    __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
+    WORK_UNTIL(spans(&other) > 0, (record(), made++));
+    CHECK(spans(&memory) + spans(&other) == made);
     check_memory_gets_nothing();
     CHECK(agent_asked(&agent) >= 2 && agent_asked(&agent) < 6); /* again, if an answer is late */
     agent_stop(&agent);

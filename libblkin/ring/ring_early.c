@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ring_early.h"
+
+#include "ring_write.h"
+
+#include <string.h>
+
+#define EARLY_BYTES (256 << 10) /* some hundred requests; not resident before its first use */
+#define EARLY_TRIES 10000       /* a signal handler may have interrupted the thread with the lock */
+
+struct early_record {
+    uint64_t kind;
+    uint32_t which, length;
+    char payload[];
+};
+
+static struct {
+    bool is_open;
+    bool is_busy; /* a lock of `used` and `room` */
+    size_t used;
+    uint64_t lost;
+    char room[EARLY_BYTES] __attribute__((aligned(8)));
+} early;
+
+static bool early_enter(void)
+{
+    for (unsigned tries = 0; tries < EARLY_TRIES; tries++) {
+        if (!__atomic_exchange_n(&early.is_busy, true, __ATOMIC_ACQUIRE))
+            return true;
+    }
+    return false;
+}
+
+static void early_leave(void)
+{
+    __atomic_store_n(&early.is_busy, false, __ATOMIC_RELEASE);
+}
+
+static size_t early_size(size_t length)
+{
+    return sizeof(struct early_record) + ((length + 7) & ~(size_t)7);
+}
+
+static struct early_record *early_at(size_t at)
+{
+    return (struct early_record *)(void *)(early.room + at);
+}
+
+bool ring_early_is_open(void)
+{
+    return __atomic_load_n(&early.is_open, __ATOMIC_ACQUIRE);
+}
+
+void ring_early_open(void)
+{
+    __atomic_store_n(&early.is_open, true, __ATOMIC_RELEASE);
+}
+
+static void early_lose(void)
+{
+    (void)__atomic_add_fetch(&early.lost, 1, __ATOMIC_RELAXED);
+}
+
+bool ring_early_add(enum ring_which which, uint64_t kind, const void *payload, size_t length)
+{
+    const bool has_lock = early_enter(), is_open = ring_early_is_open();
+
+    if (has_lock && is_open && length <= RING_PAYLOAD_MAX &&
+        early_size(length) <= sizeof(early.room) - early.used) {
+        struct early_record *record = early_at(early.used);
+
+        *record = (struct early_record){kind, which, (uint32_t)length};
+        memcpy(record->payload, payload, length);
+        early.used += early_size(length);
+    } else if (is_open) {
+        early_lose();
+    }
+    if (has_lock)
+        early_leave();
+    return is_open;
+}
+
+void ring_early_close(const struct ring_map *map)
+{
+    uint64_t lost;
+    size_t size;
+
+    __atomic_store_n(&early.is_open, false, __ATOMIC_RELEASE);
+    if (!early_enter())
+        return;
+    for (size_t at = 0; at < early.used; at += size) {
+        const struct early_record *record = early_at(at);
+
+        size = early_size(record->length);
+        if (map)
+            (void)ring_write(map, record->which, record->kind, record->payload, record->length);
+        else
+            early_lose();
+    }
+    early.used = 0;
+    lost = map ? __atomic_exchange_n(&early.lost, 0, __ATOMIC_RELAXED) : 0;
+    if (lost)
+        (void)__atomic_add_fetch(&map->memory->lost, lost, __ATOMIC_RELAXED);
+    early_leave();
+}
+
+void ring_early_forget(void)
+{
+    early.is_open = early.is_busy = false;
+    early.used = 0;
+    early.lost = 0;
+}

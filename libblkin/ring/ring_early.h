@@ -1,0 +1,36 @@
+/*
+ * Early records: made while the process has no memory, and waits for the agent's answer. A busy
+ * agent may answer seconds after a server has started. The records wait in this process, and go
+ * into the rings when the process gets them. A record that has no room here, or whose answer does
+ * not come, is lost: the next memory counts it.
+ *
+ * All functions are async-signal-safe. Only the thread that looks for rings opens and closes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_RING_EARLY_H
+#define BLKIN_RING_EARLY_H
+
+#include "ring_map.h"
+
+#include <stdbool.h>
+
+/* Returns true if early records are taken. */
+bool ring_early_is_open(void);
+
+/* Called when the agent was asked and has not answered, and the process has no memory. */
+void ring_early_open(void);
+
+/* Takes a record for ring_write(). Returns false if none are taken: the process may have got a
+ * memory meanwhile. */
+bool ring_early_add(enum ring_which which, uint64_t kind, const void *payload, size_t length);
+
+/* Takes no more records. Writes those that it has into the memory. NULL: there is no answer, the
+ * records are lost. Called at each look: if another thread is adding a record for long, nothing
+ * is written until the next look. */
+void ring_early_close(const struct ring_map *map);
+
+/* Drops all records: they belong to another process or another user. */
+void ring_early_forget(void);
+
+#endif
