@@ -42,7 +42,7 @@ def seed():
 
 
 def plan(names, turns, dice=None):
-    """Returns (turn, pass, name) of each run, in order."""
+    """Yields (turn, pass, name) of each run, in order."""
     dice = dice or random.Random(seed())
     for turn in range(turns):
         for number in range(2):
