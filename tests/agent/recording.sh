@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154
 
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
 # Makes the folders and chooses a collector's port.

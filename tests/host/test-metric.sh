@@ -4,11 +4,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-# shellcheck source=tests/libblkin/session.sh
 . "$SRC/tests/libblkin/session.sh" # recorded
-# shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
-# shellcheck source=tests/host/hosting.sh
 . "$SRC/tests/host/hosting.sh"
 
 groups=(--cpu=100ms --memory=200ms --pressure=off --run-queue=100ms --disk=off --network=off --tcp=off

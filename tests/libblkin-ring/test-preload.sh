@@ -5,7 +5,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/preload/session.sh
 . "$SRC/tests/preload/session.sh"
 private_begin
 export BLKIN_LTTNG=no

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# shellcheck source=tests/libblkin/session.sh
 . "$SRC/tests/libblkin/session.sh"
 # shellcheck disable=SC2034 # for the caller
 programs=$BUILD/tests/preload

@@ -4,7 +4,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/libblkin/session.sh
 . "$SRC/tests/libblkin/session.sh"
 private_begin
 server=$BUILD/tests/preload/files

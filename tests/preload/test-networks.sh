@@ -5,9 +5,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
-# shellcheck source=tests/preload/session.sh
 . "$SRC/tests/preload/session.sh"
 { [ "$(id -u)" -eq 0 ] && unshare --net true; } 2>/dev/null || skip "no network namespaces here"
 private_begin
