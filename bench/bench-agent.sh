@@ -10,7 +10,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/agent/hosts.sh"
 need_hosts "$@"
 part=$1

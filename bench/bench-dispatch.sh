@@ -7,7 +7,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/examples/dispatching.sh"
 
 # measure POLICY: sets $rate, after a warm-up of 2 s that does not count. Adds a line to $WORK/POLICY.shares: the reads of

@@ -3,10 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
-. "$SRC/scripts/private.sh"
 . "$SRC/bench/sessions.sh"
-private_begin
-bench=$BUILD/bench
 processes=10
 
 bench_ring() {

@@ -6,7 +6,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/agent/hosts.sh"
 
 need_hosts "$@"

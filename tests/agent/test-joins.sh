@@ -5,8 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-. "$SRC/tests/lib.sh"
-. "$SRC/tests/agent/hosts.sh"
 . "$SRC/tests/agent/hosts/joining.sh"
 
 need_hosts "$@"

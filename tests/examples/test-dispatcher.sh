@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 90
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/examples/dispatching.sh"
 threads=6
 

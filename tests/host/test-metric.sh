@@ -42,7 +42,6 @@ start_sampling() {
     start_part agent "$blkin" agent --config="$WORK/blkin.conf" "${groups[@]}"
 }
 
-private_begin
 export BLKIN_HOST=yes BLKIN_RUNTIME_DIR=$WORK/run BLKIN_STATE_DIR=$WORK/state BLKIN_RING_SOCKET=$WORK/rings
 : >"$WORK/blkin.conf"
 start_sessiond || exit 1

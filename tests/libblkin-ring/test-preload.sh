@@ -6,7 +6,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/preload/session.sh"
-private_begin
 export BLKIN_LTTNG=no
 
 # agent_begins NAME: starts an agent for the programs

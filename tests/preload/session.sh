@@ -1,4 +1,4 @@
-# Runs programs with the preload, in a private LTTng session; to be sourced first.
+# Runs programs with the preload, in a private LTTng session; to be sourced first, which makes $WORK.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 

@@ -11,8 +11,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/tests/lib.sh"
-. "$SRC/tests/agent/hosts.sh"
 . "$SRC/tests/agent/hosts/joining.sh"
 need_hosts "$@"
 servers=$("$SRC/scripts/fetch-servers" haproxy nginx php-fpm mariadb-server) || skip "haproxy, nginx, php-fpm or mariadb is not available"

@@ -11,7 +11,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/agent/hosts.sh"
 need_hosts "$@"
 for program in fio nbdkit; do
