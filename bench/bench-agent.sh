@@ -4,15 +4,12 @@
 #
 # bench-agent.sh PART      planted, faults, storm or last
 #
-# In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), RING (64M: bytes of each ring),
-# FAULT_EVERY (15 s), LAST (10 s of spans that all hosts send at once), LINGER (1000: the agents' linger-ms).
-# KEEP_LOGS: a folder for the logs of all parts and the collector's spans.
+# In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), FAULT_EVERY (15 s), STORM_SECONDS (70).
+# LAST (10): the seconds of spans that all hosts send at once. RING (64M), LINGER (1000), LOG_LEVEL (warning): the agents'
+# ring-bytes, linger-ms and log-level. KEEP_LOGS: a folder for the logs of all parts and the collector's spans.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
-# shellcheck source=tests/agent/hosts.sh
 . "$SRC/tests/agent/hosts.sh"
 need_hosts "$@"
 part=$1
@@ -110,7 +107,7 @@ loads_run() {
     return 1
 }
 
-# run_loads FILE [COMMAND]: runs the loads to their end, and prints their last lines. Appends samples to FILE, and runs
+# run_loads FILE [COMMAND]: runs the loads to their end, and prints their logs. Appends samples to FILE, and runs
 # COMMAND between two samples (default: sleep 2).
 run_loads() {
     local samples=$1

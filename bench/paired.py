@@ -6,9 +6,10 @@ order. Two things that are compared give two pairs in each turn. The anchor's se
 comparison: the same thing compared with itself, by the same arithmetic.
 
 A value is the median over all pairs. Its interval is the 95 % confidence interval, by bootstrap. The bootstrap draws
-whole rounds, because turns of one round are correlated. (A round is one process, or one set of servers, with all its
-turns.) The A/A interval is one of 99 %: a run has some 60 figures, and of 60 intervals of 95 % three exclude the
-truth on the quietest machine. A figure whose A/A interval excludes "no difference" has no value.
+whole rounds, because turns of one round are correlated; if there is one round only, it draws pairs. (A round is one
+process, or one set of servers, with all its turns.) The A/A interval is one of 99 %: a run has some 60 figures, and of
+60 intervals of 95 % three exclude the truth on the quietest machine. A figure whose A/A interval excludes "no
+difference" has no value.
 
 A benchmark prints a line for each run:     run MODE ROUND.TURN PASS NAME VALUE
 
@@ -41,7 +42,7 @@ def seed():
 
 
 def plan(names, turns, dice=None):
-    """Returns (turn, pass, name) of each run, in order."""
+    """Yields (turn, pass, name) of each run, in order."""
     dice = dice or random.Random(seed())
     for turn in range(turns):
         for number in range(2):

@@ -82,7 +82,7 @@ def gcov(files, folder):
 
 
 def documents(data):
-    """Returns gcov's output for all counts in the folder. gcov needs its notes beside the counts: symbolic links do that."""
+    """Yields gcov's output for all counts in the folder. gcov needs its notes beside the counts: symbolic links do that."""
     counts = sorted(data.rglob("*.gcda"))
     for count in counts:
         note = pathlib.Path("/", count.relative_to(data)).with_suffix(".gcno")

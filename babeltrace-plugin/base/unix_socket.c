@@ -46,8 +46,9 @@ static bool remove_stale(const struct sockaddr_un *address, int type, struct err
         return error_set(error, "socket \"%s\": the file exists and is no socket",
                          address->sun_path);
     fd = new_socket(type);
-    answer =
-        fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
+    if (fd < 0)
+        return false;
+    answer = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
     if (answer != ECONNREFUSED && answer != ENOENT)
         return error_set(error, "socket \"%s\": another process listens there: name another socket",
                          address->sun_path);

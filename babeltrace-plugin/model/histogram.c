@@ -23,8 +23,8 @@
  * clang-format off
  *
  * bounds[n] is 2^(63 + n/128), rounded down: the greatest value of slot n of the highest octave.
- * The last one is 2^64 - 1. Comparing with the bounds is exact, because of the powers below 2^64 only
- * that for n = 0 is an integer.
+ * The last one is 2^64 - 1. Comparing with the bounds is exact, because only 2^63 and 2^64 are
+ * integers.
  */
 static const uint64_t bounds[SUBBUCKETS + 1] = {
     UINT64_C(0x8000000000000000), UINT64_C(0x80b1ed4fd999ab6c), UINT64_C(0x8164d1f3bc030773),

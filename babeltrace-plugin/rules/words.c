@@ -156,7 +156,8 @@ bool rules_read_tags(struct rules_reader *reader, struct text text, struct span_
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Reads a decimal number, or a hexadecimal one after 0x. It may begin with "-". */
+/* Reads a decimal number, or a hexadecimal one after 0x. It may begin with "-". Returns false for
+ * another text, or a number below INT64_MIN or above UINT64_MAX. */
 static bool words_read_number(struct text text, uint64_t *number, bool *is_negative)
 {
     char digits[32], *end;
@@ -170,10 +171,12 @@ static bool words_read_number(struct text text, uint64_t *number, bool *is_negat
     errno = 0;
     *number = strtoull(digits + *is_negative, &end,
                        strncmp(digits + *is_negative, "0x", 2) == 0 ? 16 : 10);
+    if (*end != '\0' || errno != 0 || (*is_negative && *number > UINT64_C(1) << 63))
+        return false;
     if (*is_negative)
         *number = -*number;
     *is_negative = *is_negative && *number;
-    return *end == '\0' && errno == 0;
+    return true;
 }
 
 bool rules_read_time(struct rules_reader *reader, struct text text, int64_t *ns)

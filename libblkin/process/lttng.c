@@ -177,8 +177,8 @@ static bool lttng_is_in_base_namespace(struct link_map *object)
 /*
  * Opens the provider in the folder of this shared object, if the path is trustworthy. Returns NULL
  * on failure, and without a try in three cases: in a program with libblkin.a, where the name is
- * argv[0]; if the path is relative to the working directory; and in a set-user-ID program, where
- * only ld.so knows the trusted folders.
+ * empty; if the path is relative to the working directory; and in a set-user-ID program, where only
+ * ld.so knows the trusted folders.
  */
 static void *lttng_open_beside(const struct link_map *object)
 {

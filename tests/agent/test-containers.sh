@@ -1,11 +1,10 @@
 #!/bin/bash
 # An agent in a container, and a program in another one, as in packaging/container/agent.yaml. The containers have their
-# own mount and network namespaces, other users, no capability and no new privileges. The containers share only the
-# folder of the socket. The socket also gives the program the agent's rules.
+# own mount and network namespaces, other users, no capability and no new privileges. They meet only in the folder of the
+# socket. The socket also gives the program the agent's rules.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 [ "$(id -u)" = 0 ] || skip "not root: no users and namespaces"
 unshare --net --mount true 2>/dev/null || skip "no namespaces"

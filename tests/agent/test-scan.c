@@ -418,7 +418,7 @@ TEST(test_window)
     CHECK(selection_wants(scanning.order.selection, 0, 3, sent.recorded_ns));
     CHECK(!selection_wants(scanning.order.selection, 0, 3, sent.recorded_ns - 2 * SECOND));
     CHECK(!selection_was_sent(scanning.order.selection, &sent));
-    CHECK(text_is(selection_why(scanning.order.selection, 0, 3), "blkin keep --last 3000ms"));
+    CHECK(text_is(selection_why(scanning.order.selection, 0, 3), "blkin keep --last=3s"));
     collected_note_window(scanning.collected,
                           (struct collected_window){now_ns - 6 * SECOND, now_ns - 3 * SECOND, 0});
     fetch_now();

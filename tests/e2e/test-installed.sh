@@ -19,7 +19,6 @@ if [ -z "${INSTALLED_MOUNTS-}" ]; then
         umount -l "$layers" && rmdir "$layers"
         exit $status' - "$0"
 fi
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 [ -n "${INSTALLED-}" ] || skip "this user may not mount an overlay, to install to"
 private_begin

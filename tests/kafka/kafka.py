@@ -217,7 +217,7 @@ class Reader(Client):
             RD.message_destroy(message)
 
     def all(self, limit_s):
-        """Returns all messages; to be called once, when no process writes any more."""
+        """Yields all messages; to be called once, when no process writes any more."""
         deadline = time.monotonic() + limit_s
         while self.ends_ahead:
             if time.monotonic() > deadline:

@@ -25,7 +25,6 @@ if [ "${1-}" = --write ]; then
     exit
 fi
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 
 # ---- the library ----
 
@@ -37,7 +36,7 @@ if type -P abidw >/dev/null; then
     as_text <"$WORK/abi.xml" | diff -u "$abi/libblkin.abi" - ||
         fail "the ABI has changed: if this is intended, run test-abi.sh --write and change doc/compatibility.md"
     # the comparison finds a change of a span's size, and of a function's name
-    for change in "s/\(name='blkin_span' size-in-bits=\)'[0-9]*'/\1'5184'/" "s/blkin_span_drop_/blkin_span_forget_/g"; do
+    for change in "s/\(name='blkin_span' [^>]*size-in-bits=\)'[0-9]*'/\1'5184'/" "s/blkin_span_drop_/blkin_span_forget_/g"; do
         sed "$change" "$WORK/abi.xml" | as_text | cmp -s "$abi/libblkin.abi" - && fail "no difference with $change"
     done
 else

@@ -99,7 +99,7 @@ def attributes(pairs):
 
 
 def spans(body):
-    """Returns each span with its resource's attributes, in the order of the request."""
+    """Yields each span with its resource's attributes, in the order of the request."""
     for group in request(body).resource_spans:
         resource = attributes(group.resource.attributes)
         for scope in group.scope_spans:

@@ -116,7 +116,7 @@ class Receive(unittest.TestCase):
         chance = random.Random(seed)
 
         def fields(message):
-            """Returns each field of a message, as bytes."""
+            """Yields each field of a message, as bytes."""
             for descriptor, value in message.ListFields():
                 for element in (value if descriptor.label == descriptor.LABEL_REPEATED else [value]):
                     one = type(message)()

@@ -86,7 +86,7 @@ def files(spool):
 
 
 def records(path):
-    """Returns (offset, spans, size) of each record in the file."""
+    """Yields (offset, spans, size) of each record in the file."""
     with open(path, "rb") as file:
         data = file.read()
     at = 0

@@ -404,6 +404,9 @@ TEST(test_errors)
         {"[span a]\nbegin = a:b if x > 0.5\n",
          "rules \"f\", line 2: expected a whole number after < > <= >=, or a text in quotes, got "
          "\"x > 0.5\""},
+        {"[span a]\nbegin = a:b if x > -9223372036854775809\n",
+         "rules \"f\", line 2: expected a whole number after < > <= >=, or a text in quotes, got "
+         "\"x > -9223372036854775809\""},
         {"[span a]\nbegin = a:b\nend = a:c\ntimeout = 5\n",
          "rules \"f\", line 4: expected a time with its unit, such as 20us, 5ms or 60s, got \"5\""},
         {"[span a]\nevent = a:b\n",

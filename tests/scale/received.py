@@ -14,7 +14,7 @@ Span = collections.namedtuple("Span", "trace id parent name service start end is
 
 
 def spans(message):
-    """Returns the spans of an ExportTraceServiceRequest."""
+    """Yields the spans of an ExportTraceServiceRequest."""
     for resource, _, span in otlp.spans(message):
         yield Span(span.trace_id, *(int.from_bytes(one, "little") for one in (span.span_id, span.parent_span_id)), span.name,
                    resource.get("service.name", ""), span.start_time_unix_nano, span.end_time_unix_nano, span.status.code == 2)

@@ -67,7 +67,7 @@ class Set:
         self.add_edge((client, peer), error)
 
     def requests(self, size=50):
-        """Returns ExportTraceServiceRequests as JSON: each of one service, as its exporter would write it."""
+        """Yields ExportTraceServiceRequests as JSON: each of one service, as its exporter would write it."""
         for service, spans in sorted(self.by_service.items()):
             resource = {"attributes": attributes({"service.name": service, "host.name": "web-1", "telemetry.sdk.language": "java"})}
             for begin in range(0, len(spans), size):

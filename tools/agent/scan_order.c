@@ -112,8 +112,10 @@ static void scan_add_windows(struct scan_order *order)
 
     for (const struct request *r = order->requests; r && r->last_ms > 0; r = r->next) {
         const struct request_window window = request_window(r);
+        const bool is_in_s = r->last_ms % 1000 == 0;
 
-        (void)snprintf(by_hand, sizeof(by_hand), "blkin keep --last %" PRId64 "ms", r->last_ms);
+        (void)snprintf(by_hand, sizeof(by_hand), "blkin keep --last=%" PRId64 "%s",
+                       is_in_s ? r->last_ms / 1000 : r->last_ms, is_in_s ? "s" : "ms");
         scan_add_filter(order, NULL, window.from_ns + offset_ns, window.until_ns + offset_ns,
                         r->why[0] ? r->why : by_hand);
     }

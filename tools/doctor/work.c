@@ -268,9 +268,9 @@ static void check_messages(const struct kafka *kafka)
 
     if (!message) {
         saw(LEVEL_NOTE, "input.messages",
-            "%s has no messages" MEND
+            "%s has no messages, or no broker sent one within %d ms" MEND
             "set endpoint = kafka://%s/%s and format = otlp on the hosts that collect spans",
-            kafka->url.topic, kafka->url.brokers, kafka->url.topic);
+            kafka->url.topic, WORK_READ_MS, kafka->url.brokers, kafka->url.topic);
         return;
     }
     decoded = otlp_decode((struct text){message->payload, message->len}, ignore_span, NULL);

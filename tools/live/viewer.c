@@ -206,7 +206,7 @@ static bool viewer_give_new_streams(struct viewer *viewer, const unsigned char *
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Passes a reply on: a header, which has the number of sessions at its end, then the sessions. */
+/* Passes a reply on: the number of sessions, then the sessions. */
 static bool viewer_pass_list(const struct viewer *viewer)
 {
     unsigned char head[4];

@@ -83,8 +83,9 @@ static const char *or_all(const char *instances, const char *all)
     return instances && *instances ? instances : all;
 }
 
-/* Lists the configured instances of each group, or all if the configuration names none. Lists only
- * processes that the configuration names. Returns false with error set. */
+/* Lists the configured instances of each group, or all if the configuration names none: of control
+ * groups, those of the upper two levels and of units. Lists only processes that the configuration
+ * names. Returns false with error set. */
 static bool host_list_instances(const struct host_config *config, bool is_json, struct error *error)
 {
     struct instance_list list = {.is_json = is_json, .is_well = true};

@@ -403,7 +403,7 @@ static void read_multiple(char **text, const char *unit, double *number)
     ++*text;
 }
 
-/* Returns the short form of a unit: "B/s" of "By/s", "/s" of "{operation}/s". */
+/* Writes the short form of a unit: "B/s" of "By/s", "/s" of "{operation}/s". */
 static void spell_unit(const char *unit, char *spelled, size_t size)
 {
     const char *const rest = *unit == '{'                  ? strchr(unit, '}') + 1

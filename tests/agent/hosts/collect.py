@@ -4,7 +4,7 @@
     collect.py PORT FILE [URL]
 
 A POST with spans is a line of FILE: {"at": ns since 1970, "spans": [[trace, id, parent, service, name, tags]...]}.
-FILE has only the tags "payload", "blkin.*" and "*.bytes". With URL the collector passes each POST on to that collector
+FILE has only the tags "payload", "blkin.*" and "*.bytes". With URL the collector passes each such POST on to that collector
 first.
 
 SPDX-License-Identifier: BSD-2-Clause
