@@ -1,6 +1,6 @@
 /*
  * Scans of rings: each record of a wanted trace is found once, in any number of scans. A window has
- * all records of its time. The result tells the time from which on the rings have all records.
+ * all records of its time. The result tells the time from which the rings have all records.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -292,7 +292,7 @@ TEST(test_bounds)
     CHECK(result.reach_ns == first && result.records == 3);
 }
 
-/* Records after the trace's begin were overwritten: the result tells the time from which on the
+/* Records after the trace's begin were overwritten: the result tells the time from which the
  * ring has all records. */
 TEST(test_bound_is_gone)
 {
@@ -499,6 +499,11 @@ TEST(test_other_users)
     put(1, 1, 5, 2, 2 * SECOND);
     fetch_now();
     CHECK(trace_held_ago(0) < 4 * SECOND && trace_held_ago(0) > 3 * SECOND);
+    /* a program of the first user had no rings until a second ago */
+    ((struct ring_memory *)(void *)scanning.held[0].memory.at)->missed_until_ns =
+        (uint64_t)(now_ns - SECOND);
+    fetch_now();
+    CHECK(trace_held_ago(0) == SECOND && result.held_from_ns == now_ns - SECOND);
 }
 
 TEST(test_damaged)
@@ -554,7 +559,7 @@ TEST(test_damage_of_another_user)
 }
 
 /* Without room for all records, the scan finds the newest records of a ring. The result tells the
- * time from which on all records were found. */
+ * time from which all records were found. */
 TEST(test_limit)
 {
     begin(1);

@@ -339,13 +339,17 @@ static void scan_cut(struct scan_held *held, int64_t from_ns)
     held->is_cut = true;
 }
 
-/* Counts the records of a memory, and returns the time from which on it has all records. */
+/* Counts the records of a memory, and returns the time from which it has all records. */
 static struct scan_held scan_memory_held(const struct scan *scan, size_t memory, uint64_t place,
                                          struct scan_result *result)
 {
     const struct scan_memory *of = &scan->order->memories[memory];
     struct scan_held held = {false, (int64_t)of->known.created_ns, INT64_MIN};
+    const int64_t missed_ns = memory_missed_until(&scan->mapped[memory]);
 
+    if (missed_ns > held.from_ns) /* programs write it: it may be wrong */
+        scan_cut(&held,
+                 missed_ns < scan->order->until_mono_ns ? missed_ns : scan->order->until_mono_ns);
     for (size_t i = 0; i < scan->ring_count; i++) {
         const struct scan_ring *ring = &scan->rings[i];
         const int64_t oldest_ns = ring->oldest_ns - scan->order->offset_ns;
@@ -383,7 +387,7 @@ static const struct scan_memory *scan_older(const struct scan_order *order, uint
     return newest;
 }
 
-/* Returns the time from which on a user's memories have all records. Each memory continues the
+/* Returns the time from which a user's memories have all records. Each memory continues the
  * memory before it. */
 static const struct scan_held *scan_held_from(const struct scan_order *order,
                                               const struct scan_held *held, uint32_t user)
