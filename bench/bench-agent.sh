@@ -10,9 +10,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
-# shellcheck source=tests/agent/hosts.sh
 . "$SRC/tests/agent/hosts.sh"
 need_hosts "$@"
 part=$1

@@ -7,9 +7,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
-# shellcheck source=tests/examples/dispatching.sh
 . "$SRC/tests/examples/dispatching.sh"
 
 # measure POLICY: sets $rate, after a warm-up of 2 s that does not count. Adds a line to $WORK/POLICY.shares: the reads of

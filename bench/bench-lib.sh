@@ -4,12 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
-# shellcheck source=scripts/private.sh
-. "$SRC/scripts/private.sh"
-# shellcheck source=bench/sessions.sh
 . "$SRC/bench/sessions.sh"
-private_begin
-bench=$BUILD/bench
 export BLKIN_RINGS=none # an agent may run on this machine
 processes=10            # for each mode except threads: the layout of a process's memory changes a figure by up to 10 %
 

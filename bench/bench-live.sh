@@ -8,12 +8,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
-# shellcheck source=scripts/private.sh
-. "$SRC/scripts/private.sh"
-# shellcheck source=bench/sessions.sh
 . "$SRC/bench/sessions.sh"
-private_begin
-bench=$BUILD/bench
 kind=${KIND:-original}
 seconds=${TRIAL_SECONDS:-2}
 steps=${STEPS:-6}

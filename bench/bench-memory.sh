@@ -6,12 +6,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=scripts/private.sh
-. "$SRC/scripts/private.sh"
-# shellcheck source=bench/sessions.sh
 . "$SRC/bench/sessions.sh"
-private_begin
-bench=$BUILD/bench
 events=${1:-100000000}
 
 # run NAME SOURCE-PARAMS SINK-PARAMS: writes the resident KiB, ten times a second, to $WORK/NAME.rss.

@@ -6,17 +6,13 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
-# shellcheck source=scripts/private.sh
-. "$SRC/scripts/private.sh"
-# shellcheck source=bench/sessions.sh
 . "$SRC/bench/sessions.sh"
-private_begin
 otel_program=$1
 
 ours() {
-    "$BUILD/bench/bench-lib" off | grep 'off_root_span' || return
+    "$bench/bench-lib" off | grep 'off_root_span' || return
     bench_session whole 'blkin:span' 'blkin:process' 'zipkin:*' 'bench:*' || return
-    "$BUILD/bench/bench-lib" on | grep ' span ' && "$BUILD/bench/bench-lib" unsampled | grep 'unsampled_child_span'
+    "$bench/bench-lib" on | grep ' span ' && "$bench/bench-lib" unsampled | grep 'unsampled_child_span'
     end_session whole
 }
 

@@ -8,12 +8,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=scripts/private.sh
-. "$SRC/scripts/private.sh"
-# shellcheck source=bench/sessions.sh
 . "$SRC/bench/sessions.sh"
-private_begin
-bench=$BUILD/bench
 runs=$1
 rate=${RATE:-1000000} # spans/s: twice the rate that the sink sustains in a live session
 spans=${SPANS:-2000000}

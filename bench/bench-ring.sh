@@ -3,12 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
-# shellcheck source=scripts/private.sh
-. "$SRC/scripts/private.sh"
-# shellcheck source=bench/sessions.sh
 . "$SRC/bench/sessions.sh"
-private_begin
-bench=$BUILD/bench
 processes=10
 
 bench_ring() {

@@ -6,12 +6,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
-# shellcheck source=scripts/private.sh
-. "$SRC/scripts/private.sh"
-# shellcheck source=bench/sessions.sh
 . "$SRC/bench/sessions.sh"
-private_begin
-bench=$BUILD/bench
 spans=${SPANS:-250000}
 pace=${PACE:-50000} # spans/s at the recording, on which the number of open spans depends
 turns=${TURNS:-10}

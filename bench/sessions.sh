@@ -1,10 +1,14 @@
-# The sessions of the benchmarks, and their turns; to be sourced after scripts/private.sh.
+# The sessions of the benchmarks, and their turns; to be sourced first, which makes $WORK.
 #
 # The library's sessions are snapshot sessions: their ring buffers are overwritten and nobody reads them. So the only
 # cost is the traced process's.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
+
+. "$SRC/scripts/private.sh"
+private_begin
+bench=$BUILD/bench
 
 # die MESSAGE...: ends the benchmark, with the end of the viewer's log.
 die() {
@@ -15,7 +19,7 @@ die() {
 
 # null_server NAME [WORD...]: starts a collector that keeps nothing. Sets `server` to its address.
 null_server() {
-    start_part "$1" "$BUILD/bench/null_server" "${@:2}"
+    start_part "$1" "$bench/null_server" "${@:2}"
     wait_for 10 "$1" "the start of the null server" part_address "$1" >/dev/null || exit 1
     # shellcheck disable=SC2034 # for the caller
     server=$(part_address "$1")
@@ -56,7 +60,7 @@ runs() {
 count_instructions() {
     LTTNG_UST_REGISTER_TIMEOUT=-1 \
         timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-        "$BUILD/bench/$1" count "$2" "$3" 2>&1 | sed -n 's/.*Collected : //p' | tail -n 1
+        "$bench/$1" count "$2" "$3" 2>&1 | sed -n 's/.*Collected : //p' | tail -n 1
 }
 
 # print_counts MODE PROGRAM KIND...: instructions of one call; after the kind empty, without those of the loop around it.

@@ -87,10 +87,13 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 __attribute__((noinline)) static bool look_for_rings(void)
 {
     const uint64_t ticks = blkin_look_for_rings();
+    const bool is_wanted = blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 
     looks.left = ticks - looks.ticks < LOOKS_OFTEN_TICKS ? LOOKS_EACH - 1 : 0;
     looks.ticks = ticks;
-    return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
+    if (!is_wanted)
+        blkin_missed_();
+    return is_wanted;
 }
 
 /* Called while there are no rings. Looks for them now and then. Returns true if the span is wanted,

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
 export BLKIN_HOST=no # metrics of this host would change all counts: see tests/host/hosting.sh

@@ -75,11 +75,24 @@ static void socket_begin_write(struct socket_call *call, int fd, bool is_on)
     PRELOAD_INSIDE(call->written = message_before_write(preload_slot(fd), fd, &call->generation));
 }
 
+/* Returns true if the bytes begin a request that would be recorded if there were rings. */
+static bool socket_is_missed(const struct connection *connection, enum direction direction)
+{
+    const uint8_t before = __atomic_load_n(&connection->direction, __ATOMIC_RELAXED);
+    const bool is_request = direction == DIRECTION_IN
+                                ? connection->role == ROLE_SERVER && before != DIRECTION_UNSEEN
+                                : connection->role == ROLE_CLIENT && before != DIRECTION_OUT;
+
+    return is_request && preload_config()->is_traced && !preload_is_off();
+}
+
 /* Called while tracing is off. Counts bytes, and gives up the connection's interactions. */
 static void socket_only_count(struct connection *connection, enum direction direction, size_t count)
 {
     uint64_t *bytes = direction == DIRECTION_IN ? &connection->received : &connection->sent;
 
+    if (socket_is_missed(connection, direction))
+        blkin_missed_();
     (void)connection_add_bytes(bytes, count);
     if (direction == DIRECTION_IN)
         connection_read_unseen(connection);

@@ -18,6 +18,7 @@
 #include "libblkin/ring/ring_early.h"
 #include "libblkin/ring/ring_find.h"
 #include "libblkin/ring/ring_provider.h"
+#include "libblkin/ring/ring_write.h"
 #include "libblkin/usage/usage.h"
 #include "lttng.h"
 #include "tracepoints/format/events.h"
@@ -292,6 +293,16 @@ uint64_t blkin_look_for_rings(void)
 void blkin_heartbeat(void)
 {
     (void)blkin_look_for_rings();
+}
+
+void blkin_missed_(void)
+{
+    const struct ring_map *map = ring_map();
+
+    if (map) /* they came in the meantime */
+        ring_lose(map, 1);
+    else if (ring_find_state() != RING_NEVER)
+        ring_early_lose();
 }
 
 /* ---- threads, forks, filters ---- */

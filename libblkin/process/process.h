@@ -43,6 +43,10 @@ BLKIN_PUBLIC void blkin_after_chroot_(void);
  * does the periodic work if it is due. */
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);
 
+/* Called when a request or a span was not recorded, perhaps because there are no rings. When there
+ * are some, the agent marks the traces of that time. */
+BLKIN_PUBLIC void blkin_missed_(void);
+
 /* ---- the table ---- */
 
 /* The tracepoints of the original API, indexed by blkin_annotation_type. Never NULL. */

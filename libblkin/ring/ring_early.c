@@ -56,7 +56,7 @@ void ring_early_open(void)
     __atomic_store_n(&early.is_open, true, __ATOMIC_RELEASE);
 }
 
-static void early_lose(void)
+void ring_early_lose(void)
 {
     (void)__atomic_add_fetch(&early.lost, 1, __ATOMIC_RELAXED);
 }
@@ -73,7 +73,7 @@ bool ring_early_add(enum ring_which which, uint64_t kind, const void *payload, s
         memcpy(record->payload, payload, length);
         early.used += early_size(length);
     } else if (is_open) {
-        early_lose();
+        ring_early_lose();
     }
     if (has_lock)
         early_leave();
@@ -95,12 +95,12 @@ void ring_early_close(const struct ring_map *map)
         if (map)
             (void)ring_write(map, record->which, record->kind, record->payload, record->length);
         else
-            early_lose();
+            ring_early_lose();
     }
     early.used = 0;
     lost = map ? __atomic_exchange_n(&early.lost, 0, __ATOMIC_RELAXED) : 0;
     if (lost)
-        (void)__atomic_add_fetch(&map->memory->lost, lost, __ATOMIC_RELAXED);
+        ring_lose(map, lost);
     early_leave();
 }
 

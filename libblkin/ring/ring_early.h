@@ -25,6 +25,9 @@ void ring_early_open(void);
  * memory meanwhile. */
 bool ring_early_add(enum ring_which which, uint64_t kind, const void *payload, size_t length);
 
+/* Counts a record that was not made because the process has no memory. */
+void ring_early_lose(void);
+
 /* Takes no more records. Writes those that it has into the memory. NULL: there is no answer, the
  * records are lost. Called at each look: if another thread is adding a record for long, nothing
  * is written until the next look. */

@@ -1,4 +1,4 @@
-# Several "hosts" on this machine, for the tests and benchmarks of the agent; to be sourced after lib.sh.
+# Several "hosts" on this machine, for the tests and benchmarks of the agent; to be sourced first.
 #
 # A host is a network namespace, a UTS namespace with a name of its own, and a mount namespace with its own /run/lttng
 # and /dev/shm. So a host has its own LTTng, if one is started, and its own agent socket. The script itself is in a
@@ -8,6 +8,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
+. "$SRC/tests/lib.sh"
 blkin=$BUILD/bin/blkin
 hosts_parts=$SRC/tests/agent/hosts
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins

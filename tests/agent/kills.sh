@@ -17,7 +17,6 @@
 # Prints the counts. check_kills.py says what is a failure.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 RING_BYTES=${RING_BYTES-32M} recording_begin
 kills=${KILLS:-20} rate=${RATE:-2000}

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154
 
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
 # Makes the folders and chooses a collector's port.
 recording_begin() {
-    private_begin
+    [ -n "${WORK-}" ] || private_begin # session.sh has made it
     free_port COLLECTOR_PORT
     TAKEN_FORM=whole
     export BLKIN_STATE_DIR=$WORK/state BLKIN_RUNTIME_DIR=$WORK/run BABELTRACE_PLUGIN_PATH=$BUILD/plugins

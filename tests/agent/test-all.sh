@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 150
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 
 RING_BYTES="" recording_begin

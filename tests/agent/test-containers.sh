@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 [ "$(id -u)" = 0 ] || skip "not root: no users and namespaces"
 unshare --net --mount true 2>/dev/null || skip "no namespaces"

@@ -4,7 +4,6 @@
 # skips nothing.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 LINGER_MS=60000 recording_begin
 ulimit -c 0

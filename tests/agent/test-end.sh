@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 LINGER_MS=2000 recording_begin
 free_port BROKER_PORT

@@ -6,9 +6,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
-# shellcheck source=tests/agent/hosts.sh
 . "$SRC/tests/agent/hosts.sh"
 
 need_hosts "$@"

@@ -5,11 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
-# shellcheck source=tests/agent/hosts.sh
-. "$SRC/tests/agent/hosts.sh"
-# shellcheck source=tests/agent/hosts/joining.sh
 . "$SRC/tests/agent/hosts/joining.sh"
 
 need_hosts "$@"

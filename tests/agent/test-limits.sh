@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 LINGER_MS=1000 ANSWER_MS=10000 recording_begin
 start_taker || exit 1

@@ -3,7 +3,6 @@
 # copy with another version in the mark of its alarms.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 mark=blkslow1
 grep -q "$mark" "$BUILD/lib/libblkin.so.1" || skip "this compiler cuts the mark of an alarm"

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 90
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 ANSWER_MS=$((6000 + 2000 * PATIENCE)) recording_begin # the test's spans arrive within this time
 free_port OTLP_PORT

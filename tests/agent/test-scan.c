@@ -499,6 +499,11 @@ TEST(test_other_users)
     put(1, 1, 5, 2, 2 * SECOND);
     fetch_now();
     CHECK(trace_held_ago(0) < 4 * SECOND && trace_held_ago(0) > 3 * SECOND);
+    /* a program of the first user had no rings until a second ago */
+    ((struct ring_memory *)(void *)scanning.held[0].memory.at)->missed_until_ns =
+        (uint64_t)(now_ns - SECOND);
+    fetch_now();
+    CHECK(trace_held_ago(0) == SECOND && result.held_from_ns == now_ns - SECOND);
 }
 
 TEST(test_damaged)

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 ANSWER_MS=$((2000 + 2000 * PATIENCE)) recording_begin # a late parent ends within this time
 

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 ANSWER_MS=12000 recording_begin # long enough to stop the agent before it gives up, and to answer it afterwards
 free_port BROKER_PORT

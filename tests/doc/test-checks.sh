@@ -5,7 +5,6 @@
 # cycle of files, and a folder that is not listed.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 copy=$(mktemp -d) || exit 1
 trap 'rm -rf "$copy"' EXIT

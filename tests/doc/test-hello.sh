@@ -3,7 +3,6 @@
 # the first daemon of doc/library.md. Its two servers make one trace.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
 private_begin

@@ -1,7 +1,6 @@
 # The shared functions of the tests of "blkin doctor": set-ups, and checks of its messages; to be sourced first.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 private_begin
 unset BLKIN_CONFIG BLKIN_PROVIDER BLKIN_DEBUG

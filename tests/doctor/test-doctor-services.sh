@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 set -u
-# shellcheck source=tests/doctor/doctoring.sh
 . "$SRC/tests/doctor/doctoring.sh"
 for port in CONTROL DATA LIVE; do
     free_port "$port"

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 runs=${RUNS:-1}
 delay=${DELAY:-100ms} # longer than a real disk takes on a busy machine

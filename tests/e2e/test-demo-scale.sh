@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 200
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
 jars=$("$SRC/scripts/fetch-kafka" 2>&1) || skip "no Kafka: $(tail -n 1 <<<"$jars")"

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 400
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
 # The demo runs as by "make demo", in other namespaces than this test. The mark identifies its processes.

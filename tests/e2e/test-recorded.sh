@@ -2,7 +2,6 @@
 # A recorded trace becomes the same spans over HTTP and in a file, and in CTF 2 where LTTng writes it.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 requests=200
 

@@ -2,7 +2,6 @@
 # tests/run with tests that fail always, fail once, or fail in CI; and with repeated tests.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 copy=$TMPDIR/tests built=$TMPDIR/build
 trap 'rm -rf "$copy" "$built"' EXIT

@@ -3,7 +3,6 @@
 # trace of the write that caused it.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
 # volume STEP: uses the protocol of wire.c, with requests that are not traced.

@@ -1,9 +1,10 @@
 # For the test and the benchmark of the dispatcher: the dispatcher before three stores with the same objects, one of them
-# slow, and their statistics. To be sourced after lib.sh.
+# slow, and their statistics. To be sourced first.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
+. "$SRC/tests/lib.sh"
 read_load=$SRC/tests/examples/read_load.py
 
 start_store() {

@@ -5,9 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 90
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
-# shellcheck source=tests/examples/dispatching.sh
 . "$SRC/tests/examples/dispatching.sh"
 threads=6
 

@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 cd "$WORK" || exit 1
 
 blkin=$BUILD/examples/nbdkit-blkin-filter.so

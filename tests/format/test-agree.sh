@@ -8,7 +8,6 @@
 # timeout: 1800
 set -u
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 seed=${1-$RANDOM$RANDOM}
 echo "seed $seed"
 if [ -n "${FULL-}" ]; then

@@ -4,9 +4,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
-# shellcheck source=tests/host/hosting.sh
 . "$SRC/tests/host/hosting.sh"
 recording_begin
 export BLKIN_HOST=yes BLKIN_CPU=100ms

@@ -2,7 +2,6 @@
 # The lists of `blkin host`, for a made-up host, and its refusals.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 unset BLKIN_HOST
 PATH=$BUILD/bin:$PATH

@@ -4,11 +4,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-# shellcheck source=tests/libblkin/session.sh
 . "$SRC/tests/libblkin/session.sh" # recorded
-# shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
-# shellcheck source=tests/host/hosting.sh
 . "$SRC/tests/host/hosting.sh"
 
 groups=(--cpu=100ms --memory=200ms --pressure=off --run-queue=100ms --disk=off --network=off --tcp=off
@@ -45,7 +42,6 @@ start_sampling() {
     start_part agent "$blkin" agent --config="$WORK/blkin.conf" "${groups[@]}"
 }
 
-private_begin
 export BLKIN_HOST=yes BLKIN_RUNTIME_DIR=$WORK/run BLKIN_STATE_DIR=$WORK/state BLKIN_RING_SOCKET=$WORK/rings
 : >"$WORK/blkin.conf"
 start_sessiond || exit 1

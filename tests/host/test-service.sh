@@ -4,9 +4,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-# shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
-# shellcheck source=tests/host/hosting.sh
 . "$SRC/tests/host/hosting.sh"
 
 has_metrics() {

@@ -4,11 +4,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-# shellcheck source=tests/plugin/convert.sh
 . "$SRC/tests/plugin/convert.sh"
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
-# shellcheck source=tests/host/hosting.sh
 . "$SRC/tests/host/hosting.sh"
 recording_begin
 # A group that was not sampled for 4 of its periods has no tags, and a span waits for 2 periods. Both times are longer

@@ -4,9 +4,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
-# shellcheck source=tests/host/hosting.sh
 . "$SRC/tests/host/hosting.sh"
 recording_begin
 

@@ -4,9 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/libblkin/session.sh
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 programs=$BUILD/tests/libblkin-ring
 times=200
 export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1

@@ -5,9 +5,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/preload/session.sh
 . "$SRC/tests/preload/session.sh"
-private_begin
 export BLKIN_LTTNG=no
 
 # agent_begins NAME: starts an agent for the programs

@@ -1,9 +1,9 @@
-# Private LTTng sessions of the span API's events for the tests here; to be sourced first.
+# Private LTTng sessions of the span API's events for the tests here; to be sourced first, which makes $WORK.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
+private_begin
 # shellcheck disable=SC2034 # for the caller
 programs=$BUILD/tests/libblkin
 

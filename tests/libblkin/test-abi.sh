@@ -25,7 +25,6 @@ if [ "${1-}" = --write ]; then
     exit
 fi
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 
 # ---- the library ----
 

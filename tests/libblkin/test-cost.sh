@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 cost=$programs/cost
 
 # writes HOW: runs "cost writes" until it succeeds. On a busy machine the calls may last until periodic work is due,

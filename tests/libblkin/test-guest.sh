@@ -9,7 +9,6 @@
 # timeout: 600
 set -u
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 guest=$programs/guest
 forks=${FORKS:-4000}
 

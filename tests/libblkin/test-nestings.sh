@@ -9,7 +9,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 seed=${1-$RANDOM$RANDOM}
 count=${NESTINGS:-3000}
 echo "seed $seed"

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 sampling=$programs/sampling
 
 start_sessiond || exit 1

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 [ "$(id -u)" = 0 ] || skip "not root: cannot make a set-user-ID program"
 [ "$BLKIN_ISOLATED" = namespaces ] || skip "no mount namespace: there is no folder for a set-user-ID program"
 

@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 
 make_spans() {
     "$programs/spans" || fail "spans ended with status $?"

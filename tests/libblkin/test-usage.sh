@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 export BLKIN_SAMPLING_FILE=$WORK/none
 
 start_sessiond || exit 1

@@ -16,7 +16,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 scenario=$1 count=$2
 rate=${RATE-2000}

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
 blkin=$BUILD/bin/blkin

@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
-# shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 
 private_begin

@@ -3,9 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
-# shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
-# shellcheck source=tests/service/hanging.sh
 . "$SRC/tests/service/hanging.sh"
 private_begin
 choose_live_places

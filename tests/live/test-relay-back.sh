@@ -3,7 +3,6 @@
 # daemon answers, `blkin live` makes and reads the session again.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 
 private_begin

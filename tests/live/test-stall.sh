@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
-# shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 
 private_begin

@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 100
 set -u
-# shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 readonly service=(setpriv --reuid nobody --regid nogroup --groups tracing) # may speak to root's session daemon
 readonly users=(daemon bin games) each=15

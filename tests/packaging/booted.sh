@@ -83,7 +83,7 @@ request() {
     python3 -c 'import urllib.request; urllib.request.urlopen("http://127.0.0.1:8000/", timeout=10).read()'
 }
 
-# The server loads LTTng with its first request.
+# The server's LTTng registers with the session daemon in a thread of its own.
 is_registered() {
     lttng list --userspace | grep 'blkin:span'
 }

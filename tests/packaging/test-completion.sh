@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 PATH=$BUILD/bin:$PATH
-# shellcheck source=packaging/completion/blkin
 . "$SRC/packaging/completion/blkin"
 cd "$TMPDIR" || exit 1
 

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 150
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 requests=200
 

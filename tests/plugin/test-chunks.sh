@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 private_begin
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins

@@ -4,7 +4,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
 private_begin
 mode=none

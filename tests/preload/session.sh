@@ -1,8 +1,7 @@
-# Runs programs with the preload, in a private LTTng session; to be sourced first.
+# Runs programs with the preload, in a private LTTng session; to be sourced first, which makes $WORK.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# shellcheck source=tests/libblkin/session.sh
 . "$SRC/tests/libblkin/session.sh"
 # shellcheck disable=SC2034 # for the caller
 programs=$BUILD/tests/preload

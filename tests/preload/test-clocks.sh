@@ -7,7 +7,6 @@
 # timeout: 240
 set -u
 . "$SRC/tests/preload/session.sh"
-private_begin
 # shellcheck disable=SC2034 # for traced
 RUN=,payload=18
 

@@ -4,9 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/libblkin/session.sh
 . "$SRC/tests/libblkin/session.sh"
-private_begin
 server=$BUILD/tests/preload/files
 unset BLKIN_RUN
 export BLKIN_RUN_FILE=$WORK/run BLKIN_SAMPLING_FILE=$WORK/none BLKIN_DEBUG=1

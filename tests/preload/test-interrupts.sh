@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/preload/session.sh"
-private_begin
 port=7730
 # meets WAY EXPECTED: checks that the program's output is EXPECTED
 meets() {

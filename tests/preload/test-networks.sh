@@ -5,12 +5,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
-# shellcheck source=tests/preload/session.sh
 . "$SRC/tests/preload/session.sh"
 { [ "$(id -u)" -eq 0 ] && unshare --net true; } 2>/dev/null || skip "no network namespaces here"
-private_begin
 
 # network NAME: makes a pair of interfaces for a client and a server, each in a namespace of its own.
 network() {

@@ -3,7 +3,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 blkin=$BUILD/bin/blkin
 library=$(realpath "$BUILD/lib/libblkin-preload.so")

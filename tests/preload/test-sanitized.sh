@@ -6,7 +6,6 @@
 # timeout: 300
 set -u
 . "$SRC/tests/preload/session.sh"
-private_begin
 
 start_sessiond || exit 1
 port=7500

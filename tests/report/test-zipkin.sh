@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 requests=400
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins

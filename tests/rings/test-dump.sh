@@ -4,9 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/libblkin/session.sh
 . "$SRC/tests/libblkin/session.sh"
-# shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
 # A user's first memory has 8 MiB. A larger memory would replace the first one, whose records would not be in the dump.
 RING_BYTES=$((4 << 20))

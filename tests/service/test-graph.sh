@@ -2,7 +2,6 @@
 # babeltrace2's graph as `blkin live` runs it: a live session, its end, and its messages about missing parts.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins

@@ -4,7 +4,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 folder=$TMPDIR/l
 mkdir "$folder"

@@ -2,7 +2,6 @@
 # blkin stat beside `blkin live`: the command finds the service and its readers.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 requests=300
 

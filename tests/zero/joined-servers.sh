@@ -11,11 +11,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
-# shellcheck source=tests/agent/hosts.sh
-. "$SRC/tests/agent/hosts.sh"
-# shellcheck source=tests/agent/hosts/joining.sh
 . "$SRC/tests/agent/hosts/joining.sh"
 need_hosts "$@"
 servers=$("$SRC/scripts/fetch-servers" haproxy nginx php-fpm mariadb-server) || skip "haproxy, nginx, php-fpm or mariadb is not available"

@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-# shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 requests=200
 

@@ -345,7 +345,11 @@ static struct scan_held scan_memory_held(const struct scan *scan, size_t memory,
 {
     const struct scan_memory *of = &scan->order->memories[memory];
     struct scan_held held = {false, (int64_t)of->known.created_ns, INT64_MIN};
+    const int64_t missed_ns = memory_missed_until(&scan->mapped[memory]);
 
+    if (missed_ns > held.from_ns) /* programs write it: it may be wrong */
+        scan_cut(&held,
+                 missed_ns < scan->order->until_mono_ns ? missed_ns : scan->order->until_mono_ns);
     for (size_t i = 0; i < scan->ring_count; i++) {
         const struct scan_ring *ring = &scan->rings[i];
         const int64_t oldest_ns = ring->oldest_ns - scan->order->offset_ns;

@@ -9,7 +9,7 @@
 /* The header of a packet: magic, UUID, checksum, content and packet size in bits, 5 single bytes.
  */
 #define METADATA_HEADER_BYTES 37
-/* A stream class with a higher id counts as declared. */
+/* A stream class with this id or a higher one counts as declared. */
 #define CLASSES 64
 
 static uint64_t bit_of(unsigned long stream_class)

@@ -359,3 +359,8 @@ uint64_t memory_lost(const struct memory *memory)
 {
     return __atomic_load_n(&memory_head(memory)->lost, __ATOMIC_RELAXED);
 }
+
+int64_t memory_missed_until(const struct memory *memory)
+{
+    return (int64_t)__atomic_load_n(&memory_head(memory)->missed_until_ns, __ATOMIC_RELAXED);
+}

@@ -118,9 +118,12 @@ static inline uint32_t memory_rings(const struct memory *memory)
     return memory->size.cpus * 2;
 }
 
-/* The next three results are not trusted, because programs count. Returns the number of records
+/* The next four results are not trusted, because programs count. Returns the number of records
  * that programs could not write. */
 uint64_t memory_lost(const struct memory *memory);
+
+/* Returns the time until which programs may have lost records, of CLOCK_MONOTONIC; 0: none. */
+int64_t memory_missed_until(const struct memory *memory);
 
 /* Returns the bytes that were ever written to all rings. */
 uint64_t memory_written(const struct memory *memory);

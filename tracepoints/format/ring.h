@@ -53,8 +53,8 @@
 #define RING_BYTES_MAX  (UINT64_C(1) << 36)
 #define RING_CPUS_MAX   8192
 
-/* The agent writes this struct before any program gets the memory. Later only `state`, `lost` and
- * `beats` change, and `ahead` when an agent takes over the memory. */
+/* The agent writes this struct before any program gets the memory. Later only `state`, `lost`,
+ * `beats` and `missed_until_ns` change, and `ahead` when an agent takes over the memory. */
 struct ring_memory {
     uint64_t mark;        /* RING_MARK */
     uint32_t cpus;        /* number of CPUs that the host may have */
@@ -71,6 +71,9 @@ struct ring_memory {
     /* The agent's CLOCK_MONOTONIC minus the host's, in ns: see time_namespaces(7). Programs with
      * another clock correct the times of their records. */
     int64_t ahead;
+    /* Until this time, of the agent's CLOCK_MONOTONIC, a program may have lost records: it could
+     * not write them, or had no memory. Programs write it. Version 0.9 leaves it 0. */
+    uint64_t missed_until_ns;
 } __attribute__((aligned(64)));
 
 /*

@@ -1,9 +1,10 @@
-# The shared functions of the tests of joins on three hosts; to be sourced after hosts.sh. The test has a function ask, and
+# The shared functions of the tests of joins on three hosts; to be sourced first. The test has a function ask, and
 # sets `chain`: the services in the order of their calls; `why`, which the marks of a request contain if they name the
 # reason; and `running`: the hosts with an agent.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 
+. "$SRC/tests/agent/hosts.sh"
 # are_warm ARGUMENT...: asks, and checks that each server writes into its rings.
 are_warm() {
     local host
