@@ -318,7 +318,7 @@ static void exporter_say_spooled(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
     error_set(&message,
               "the spool \"%s\" has %" PRIu64
-              " spans left: the next sink that uses the spool sends them",
+              " spans left: the next process that uses the spool sends them",
               spool_folder(exporter->spool), left);
     if (left)
         exporter->callbacks.report(exporter->callbacks.context, message.text);

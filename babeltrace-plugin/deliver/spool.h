@@ -5,8 +5,8 @@
  * The folder has numbered files ("segments"). The spool appends batches to the last segment, as
  * records: see spool_log.h. When all spans of a record have an outcome, the spool marks the record
  * as done. The spool removes a segment whose records are all done. So after a kill, only the
- * records that were being sent are sent again. One sink at a time uses the folder. The folder has
- * no credentials.
+ * records that were being sent are sent again. One exporter at a time uses the folder. The folder
+ * has no credentials.
  *
  * The spool needs memory for each segment, not for each record. The spool never holds its lock
  * while it writes a batch, reads a whole record, or stores or removes a file.
@@ -37,7 +37,7 @@ struct spool_options {
 
 struct spool;
 
-/* Returns NULL with error set, also if another sink uses the folder. */
+/* Returns NULL with error set, also if another exporter uses the folder. */
 struct spool *spool_open(const struct spool_options *options, struct span_queue *queue,
                          struct error *error);
 

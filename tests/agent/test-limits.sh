@@ -47,7 +47,7 @@ make "service many"
 ask "keep-last 60000 third" id >/dev/null || exit 1
 wait_for 20 agent "10 traces of 20 that are too many" is totals traces_dropped 10 || { status totals; exit 1; }
 
-# Memory of a scan's records: the newest records are sent, and the answer has the time from which on they are
+# Memory of a scan's records: the newest records are sent, and the answer has the time from which they are
 # complete.
 start_again --fetch-traces=4096 --wanted-max-bytes=1M
 make "service other"

@@ -68,7 +68,7 @@ is otlp socket "$WORK/otlp" || fail "the socket after a reload: $(status otlp so
 [ "$(curl -s -o /dev/null -w '%{http_code}' -d nonsense "http://127.0.0.1:$OTLP_PORT/v1/traces")" = 415 ] || fail "text was taken"
 is otlp counts refused_type 1 || fail "refused_type is not 1: $(status otlp)"
 
-# SDKs' spans in a killed agent are lost, and an answer has the time from which on it is complete
+# SDKs' spans in a killed agent are lost, and an answer has the time from which it is complete
 make begin # the agent is killed while the request lasts
 stop_part agent KILL
 before=$(date -u +%FT%T.%3NZ) killed_ms=$(date +%s%3N)

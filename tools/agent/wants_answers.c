@@ -21,7 +21,7 @@ struct found_list {
     size_t traces_left, ids_left; /* the room that this answer still has */
 };
 
-/* Adds the time from which on this host has all spans. held_from, for people: ns since 1970.
+/* Adds the time from which this host has all spans. held_from, for people: ns since 1970.
  * held_us, for the asking host, whose clock differs: how long before the request, in us. */
 static void found_set_held(json_t *json, const struct request *request, int64_t held_mono_ns)
 {
