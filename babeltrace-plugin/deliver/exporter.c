@@ -353,7 +353,7 @@ void exporter_free(struct exporter *exporter)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* The thread that adds spans reports drops: a sender may be busy with one batch for long. */
+/* The thread that adds spans reports drops: a sender may be busy with one batch for minutes. */
 static void exporter_say_dropping(struct exporter *exporter)
 {
     uint64_t dropped;

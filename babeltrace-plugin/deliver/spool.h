@@ -1,6 +1,6 @@
 /*
  * The spool: a folder on disk. The spool takes encoded batches while the collector is away, or
- * takes spans slower than they arrive. Senders get the batches later, the oldest first.
+ * takes spans more slowly than they arrive. Senders get the batches later, the oldest first.
  *
  * The folder has numbered files ("segments"). The spool appends batches to the last segment, as
  * records: see spool_log.h. When all spans of a record have an outcome, the spool marks the record
@@ -59,8 +59,8 @@ bool spool_is_empty(struct spool *spool);
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Appends these spans of the batch, and settles them with the queue. may_drop: a full spool drops
- * its oldest records. Returns false, with error set, if the spool is full or the disk fails. */
+/* Appends the spans of `body`, and settles them with the queue. may_drop: a full spool drops its
+ * oldest records. Returns false, with error set, if the spool is full or the disk fails. */
 bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,
                bool may_drop, struct error *error);
 
@@ -100,7 +100,7 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
 void spool_settle(struct spool *spool, struct spool_record *record, enum outcome outcome,
                   uint32_t spans);
 
-/* Gives the record back. Spans without an outcome stay in its file, or are dropped with it. */
+/* Gives the record back. Its spans without an outcome stay on disk, unless its file was dropped. */
 void spool_finish(struct spool *spool, struct spool_record *record);
 
 /* Sleeps until until_ms. Unless the collector has asked for this pause (is_asked), an answer to
