@@ -16,14 +16,12 @@ total() {
 start_again() {
     stop_part agent TERM 20 || fail "status $? of SIGTERM"
     make "service other"
-    start_agent "$@"
-    wait_recording || exit 1
+    start_recording "$@"
     make "service many"
 }
 
 # Every request is slow: a fetch has as many traces as the limit allows. The agent counts the remaining traces by user.
-start_agent --fetch-traces=10 --alarm-poll-ms=1000
-wait_recording || exit 1
+start_recording --fetch-traces=10 --alarm-poll-ms=1000
 make "service many"
 kill -s STOP "${private_pid[agent]}" # so that one look finds all alarms
 make "fast 200"

@@ -10,10 +10,7 @@ free_port OTLP_PORT
 export BLKIN_OTLP_LISTEN=127.0.0.1:$OTLP_PORT BLKIN_OTLP_SOCKET=$WORK/otlp BLKIN_SLOW_FILE=$WORK/slow
 echo '*>200ms' >"$WORK/slow"
 chmod 644 "$WORK/slow"
-start_taker || exit 1
-start_requests
-start_agent
-wait_recording || exit 1
+start_all_parts
 
 # send TRACE ID PARENT NAME MS...: sends spans of the service "gateway", each of five words
 send() {
