@@ -559,7 +559,7 @@ bool pipeline_open(struct pipeline *pipeline, const struct params *params, struc
             .max_open_bytes = (uint64_t)params->max_open_bytes,
             .correct_clocks = params->clock_correction,
             .wall_clock_ns = pipeline->wall_clock_ns,
-            .is_choice = pipeline->choice != NULL,
+            .is_filtered = pipeline->choice != NULL,
             .resumed_ns = pipeline->resumed_ns,
             .marks = pipeline->settling.is_asked_for ? &pipeline->settling.marks : pipeline->marks,
             .closing = params->closing,

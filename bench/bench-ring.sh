@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs bench-ring in each of its modes, and prints its runs, and counts as "ring NAME VALUE".
+# Runs bench-ring in each of its modes. Prints its runs, and "ring NAME VALUE" for each count.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail

@@ -96,7 +96,7 @@ static bool check(const char *path, struct error *error)
         return true; /* stats_file_write() reports any other problem */
     if (!S_ISREG(status.st_mode))
         return error_set(
-            error, "stats-file \"%s\": expected a regular file, which would be replaced", path);
+            error, "stats-file \"%s\": expected a regular file, which the sink replaces", path);
     return status.st_size == 0 || check_content(path, error);
 }
 

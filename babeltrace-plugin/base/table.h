@@ -99,7 +99,7 @@ static inline struct table_link *table_first_of(const struct table *table, uint6
             (thing) = NULL;                                                  \
     } while (0)
 
-/* Visit all links in no order. NULL: no further link. */
+/* Visit all links in any order. NULL: no further link. */
 struct table_link *table_first(const struct table *table);
 struct table_link *table_next(const struct table *table, const struct table_link *link);
 

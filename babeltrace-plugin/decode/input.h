@@ -1,7 +1,7 @@
 /*
  * Decodes babeltrace2's messages. Gives BlkKin's events to the assembler, with the losses that
  * LTTng reports. Other events are only counted. struct intake counts every event and every loss,
- * except those that an earlier run has counted.
+ * except the assembler's events and the losses before the position `from`.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

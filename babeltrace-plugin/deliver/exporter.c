@@ -318,7 +318,7 @@ static void exporter_say_spooled(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
     error_set(&message,
               "the spool \"%s\" has %" PRIu64
-              " spans left: the next sink that uses the spool sends them",
+              " spans left: the next process that uses the spool sends them",
               spool_folder(exporter->spool), left);
     if (left)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
@@ -353,7 +353,7 @@ void exporter_free(struct exporter *exporter)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* The thread that adds spans reports drops: a sender may be busy with one batch for long. */
+/* The thread that adds spans reports drops: a sender may be busy with one batch for minutes. */
 static void exporter_say_dropping(struct exporter *exporter)
 {
     uint64_t dropped;

@@ -30,7 +30,7 @@
  *     spans = the sum of outcome[] + waiting + held, always
  *
  * A span that went into the spool is counted as OUTCOME_SPOOLED here. The spool, which may have
- * spans of an earlier sink, has its own counts:
+ * spans of an earlier exporter, has its own counts:
  *
  *     spans = found + put in = the sum of outcome[] + expired + corrupt + waiting, always
  */
@@ -53,7 +53,7 @@ enum outcome {
 struct spool_counts {
     uint64_t in_use;            /* 1: there is a spool */
     uint64_t spans;             /* found, and put in later */
-    uint64_t found;             /* left by an earlier sink */
+    uint64_t found;             /* left by an earlier exporter */
     uint64_t outcome[OUTCOMES]; /* dropped: the spool was full */
     uint64_t expired;           /* too old */
     uint64_t corrupt;           /* in records that have a wrong checksum, or end too early */
@@ -62,7 +62,7 @@ struct spool_counts {
     uint64_t unreadable; /* pieces of files that are no record, of an unknown number of spans */
     uint64_t errors;     /* records that the disk did not take: their spans stay in the queue */
     uint64_t bytes;      /* on disk */
-    uint64_t lost_own;   /* spans of this sink that left the spool, and were not accepted */
+    uint64_t lost_own;   /* spans of this exporter that left the spool, and were not accepted */
 };
 
 struct exporter_counts {

@@ -274,8 +274,8 @@ static void send_shrink_bodies(struct sender *sender, size_t too_large)
 }
 
 /*
- * has_invalid: the run has an invalid span. If the left half has none, the right half has one: then
- * the halves of the right half are sent at once. But a single span is always sent: only the answer
+ * has_invalid: the run has an invalid span. If the left half has none, the right half has one, and
+ * is halved without an attempt to send it whole. But a single span is always sent: only the answer
  * to that span makes it invalid.
  */
 static enum outcome send_halves(struct sender *sender, struct body_run run, bool has_invalid)

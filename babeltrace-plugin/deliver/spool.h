@@ -1,12 +1,12 @@
 /*
  * The spool: a folder on disk. The spool takes encoded batches while the collector is away, or
- * takes spans slower than they arrive. Senders get the batches later, the oldest first.
+ * takes spans more slowly than they arrive. Senders get the batches later, the oldest first.
  *
  * The folder has numbered files ("segments"). The spool appends batches to the last segment, as
  * records: see spool_log.h. When all spans of a record have an outcome, the spool marks the record
  * as done. The spool removes a segment whose records are all done. So after a kill, only the
- * records that were being sent are sent again. One sink at a time uses the folder. The folder has
- * no credentials.
+ * records that were being sent are sent again. One exporter at a time uses the folder. The folder
+ * has no credentials.
  *
  * The spool needs memory for each segment, not for each record. The spool never holds its lock
  * while it writes a batch, reads a whole record, or stores or removes a file.
@@ -37,7 +37,7 @@ struct spool_options {
 
 struct spool;
 
-/* Returns NULL with error set, also if another sink uses the folder. */
+/* Returns NULL with error set, also if another exporter uses the folder. */
 struct spool *spool_open(const struct spool_options *options, struct span_queue *queue,
                          struct error *error);
 
@@ -59,8 +59,8 @@ bool spool_is_empty(struct spool *spool);
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Appends these spans of the batch, and settles them with the queue. may_drop: a full spool drops
- * its oldest records. Returns false, with error set, if the spool is full or the disk fails. */
+/* Appends the spans of `body`, and settles them with the queue. may_drop: a full spool drops its
+ * oldest records. Returns false, with error set, if the spool is full or the disk fails. */
 bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,
                bool may_drop, struct error *error);
 
@@ -100,7 +100,7 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
 void spool_settle(struct spool *spool, struct spool_record *record, enum outcome outcome,
                   uint32_t spans);
 
-/* Gives the record back. Spans without an outcome stay in its file, or are dropped with it. */
+/* Gives the record back. Its spans without an outcome stay on disk, unless its file was dropped. */
 void spool_finish(struct spool *spool, struct spool_record *record);
 
 /* Sleeps until until_ms. Unless the collector has asked for this pause (is_asked), an answer to

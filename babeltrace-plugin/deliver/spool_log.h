@@ -88,7 +88,7 @@ static inline uint32_t record_format(enum protocol_format format)
     return (uint32_t)(format - FORMAT_ZIPKIN);
 }
 
-/* Marks the record: no sink sends it again. */
+/* Marks the record: no exporter sends it again. */
 void record_mark_done(int fd, uint64_t where);
 
 /* ---- time ------------------------------------------------------------------------------------ */

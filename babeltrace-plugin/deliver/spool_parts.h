@@ -24,9 +24,9 @@ struct segment {
     int64_t newest_ms;            /* when the last record was written, since 1970 */
     unsigned users;  /* threads that use a record, or write, store or remove the file */
     int fd;          /* -1: not open */
-    bool is_own;     /* written by this sink */
+    bool is_own;     /* written by this exporter */
     bool is_dirty;   /* needs an fdatasync(2) */
-    bool is_left;    /* has a record that only the next sink sends */
+    bool is_left;    /* has a record that only the next exporter sends */
     bool is_removed; /* no longer in the list of segments */
     bool is_unlinked;
     bool is_named;  /* the folder's entry is on disk, too */

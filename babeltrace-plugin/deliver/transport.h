@@ -1,9 +1,9 @@
 /*
  * Transports: the destination of encoded batches.
  *
- * One sender thread uses a transport. send() blocks the thread until the outcome of the batch is
- * known: over a network for request_timeout_ms at most, for the reader of a pipe without a limit.
- * cancel() ends the wait at once.
+ * One sender thread uses a transport. send(), or await() if there is one, blocks the thread until
+ * the outcome is known: over a network for request_timeout_ms at most, for the reader of a pipe
+ * without a limit. cancel() ends the wait at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

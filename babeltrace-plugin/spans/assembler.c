@@ -440,7 +440,7 @@ __attribute__((noinline)) static void add_ours(struct assembler *assembler,
 {
     const bool is_of_span_api = event->kind >= EVENT_SPAN;
 
-    if (is_of_span_api && !assembler->options.is_choice)
+    if (is_of_span_api && !assembler->options.is_filtered)
         assembler_note_sequence(assembler, event);
     if (event->kind == EVENT_METRIC) {
         hand_on_metric(assembler, event);

@@ -85,7 +85,7 @@ struct assembler_options {
     uint64_t max_open_bytes; /* same, for the memory of open spans */
     bool correct_clocks;     /* moves times to the wall clock: see source.h */
     int64_t wall_clock_ns;   /* wall clock minus CLOCK_MONOTONIC; 0: as blkin:process says */
-    bool is_choice;          /* events are filtered on purpose: a gap in their numbers is no loss */
+    bool is_filtered;        /* events are filtered on purpose: a gap in their numbers is no loss */
     int64_t resumed_ns;      /* trace time: an earlier process has got the events before; 0: none */
     struct marks *marks;     /* NULL: no marks */
     struct closing closing;  /* annotations that close an original's span; none: "cr" and "ss" */

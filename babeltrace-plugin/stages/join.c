@@ -100,8 +100,8 @@ bool join_read_half(const struct span *span, struct join_half *half)
     return has_key;
 }
 
-/* Makes the servers' halves that wait for this client settle. Halves that were decided without this
- * client are counted as late. */
+/* Moves the servers' halves that wait for this client to the queue SETTLING. Counts halves that
+ * were decided without this client as late. */
 static void join_find_servers(struct join *join, const struct join_half *client)
 {
     struct join_search search = join_search(&join->halves, join->options.skew_ns, client);

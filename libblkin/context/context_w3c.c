@@ -1,6 +1,6 @@
 /*
  * W3C Trace Context: traceparent; tracestate, a list "key=value,key=value" that is checked and
- * copied; both in the environment of a process. And the tables of hexadecimal digits.
+ * passed on; both in the environment of a process. And the tables of hexadecimal digits.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -200,7 +200,7 @@ int blkin_context_set_tracestate(struct blkin_context *context, const char *text
     return 0;
 }
 
-/* Removes entries longer than the limit, from the last on, until the total is at most `size`.
+/* Removes entries longer than the limit, the last one first, until the total is at most `size`.
  * Returns the total. */
 static size_t drop_entries(struct tracestate_entry *entries, int count, size_t limit, size_t total,
                            size_t size)

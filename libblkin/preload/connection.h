@@ -100,7 +100,7 @@ struct connection {
     struct interaction *current; /* referenced */
     /* interactions whose answers are still being sent or are to be recorded; referenced */
     struct interaction *finishing[FINISHING_MAX];
-    /* the request for which the connection was opened; NULL after the first request; referenced */
+    /* the request that waits to connect or to write here; NULL after the write; referenced */
     struct interaction *opener;
     uint64_t received, sent; /* bytes */
     uint64_t cookie;         /* of the socket, from its first request on; 0: unknown */

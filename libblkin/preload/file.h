@@ -86,7 +86,7 @@ void file_record_all(void);
 /* Called at the end of a thread, after its last deferred call. */
 void file_drop_thread(void);
 
-/* Maps memory before the process becomes quiet, and may map none. */
+/* Called before the process becomes quiet. Maps memory, because a quiet process may map none. */
 void file_reserve(void);
 
 /* Called in a child of fork(2). */

@@ -38,7 +38,7 @@ void called_connect(int fd, const struct sockaddr *address, socklen_t length, bo
  * certainly the cause. */
 void called_await_write(struct connection *connection);
 
-/* Called when the first request was sent, or the connection ends. */
+/* Called when a request was sent, or the connection ends. */
 void called_forget_opener(struct connection *connection);
 
 /* Called at the end of the thread. Records its answered interactions. */

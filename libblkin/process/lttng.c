@@ -143,8 +143,8 @@ static bool lttng_is_wanted(bool rings_come_first)
     }
     if (!lttng_has_session_daemon())
         return lttng_note(
-            "no LTTng session daemon was there when this program started: restart it, or "
-            "set BLKIN_LTTNG=yes");
+            "no LTTng session daemon was there when this program started: restart the program, "
+            "or set BLKIN_LTTNG=yes");
     if (rings_come_first && lttng_finds_rings())
         return lttng_note("the agent's rings are there: blkin run --lttng loads LTTng, too");
     (void)lttng_note("a session daemon was there when this program started");

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define EARLY_BYTES (256 << 10) /* some hundred requests; not resident before its first use */
+#define EARLY_BYTES (256 << 10) /* a few hundred requests; not resident before its first use */
 #define EARLY_TRIES 10000       /* a signal handler may have interrupted the thread with the lock */
 
 struct early_record {

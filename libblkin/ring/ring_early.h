@@ -29,8 +29,8 @@ bool ring_early_add(enum ring_which which, uint64_t kind, const void *payload, s
 void ring_early_lose(void);
 
 /* Takes no more records. Writes those that it has into the memory. NULL: there is no answer, the
- * records are lost. Called at each look: if another thread is adding a record for long, nothing
- * is written until the next look. */
+ * records are lost. Called at each look: while another thread is adding a record, nothing is
+ * written until the next look. */
 void ring_early_close(const struct ring_map *map);
 
 /* Called when the process has become another user. Drops the records: another user may read the

@@ -123,10 +123,7 @@ kill_part() {
 }
 
 [[ " ${parts[*]} " != *" sessiond "* ]] || start_sessiond || exit 1
-start_taker || exit 1
-RULES='' start_requests
-start_agent
-wait_recording || exit 1
+RULES='' start_all_parts
 for ((n = 1; n <= writers; n++)); do
     start_part "writer$n" "$BUILD/tests/live/writer" $((n * 100000000)) 100000000 $((rate / 20)) "$WORK/made.$n"
 done

@@ -42,6 +42,19 @@ wait_recording() {
     wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True
 }
 
+# start_recording [OPTION...]: starts the agent, and waits until it records.
+start_recording() {
+    start_agent "$@"
+    wait_recording || exit 1
+}
+
+# start_all_parts [OPTION...]: starts the collector, the program that makes requests, and the agent with these options.
+start_all_parts() {
+    start_taker || exit 1
+    start_requests
+    start_recording "$@"
+}
+
 # Checks that the program's records arrive in the rings. The program looks for rings when it records.
 writes() {
     local before

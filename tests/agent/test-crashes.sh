@@ -7,10 +7,7 @@ set -u
 . "$SRC/tests/agent/recording.sh"
 LINGER_MS=60000 recording_begin
 ulimit -c 0
-start_taker || exit 1
-start_requests
-start_agent
-wait_recording || exit 1
+start_all_parts
 
 # plant_crash: notes a crash in the state, at the position to which send = all has read.
 plant_crash() {
@@ -54,8 +51,7 @@ grep -q "^BK4078 .*$ID" "$WORK/agent.log" || fail "the log does not name the tra
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 
 # send = all: a kill skips nothing, although another agent has crashed at this place
-start_agent --send=all
-wait_recording || exit 1
+start_recording --send=all
 wait_for 10 agent "a place in the state" state agent.json '.read.mono_ns > 0' || exit 1
 kill_agent
 make "slow 250"

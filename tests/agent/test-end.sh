@@ -7,10 +7,7 @@ set -u
 LINGER_MS=2000 recording_begin
 free_port BROKER_PORT
 start_broker "$BROKER_PORT" || exit 1
-start_taker || exit 1
-RULES='' start_requests
-start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
-wait_recording || exit 1
+RULES='' start_all_parts --cluster="mqtt://127.0.0.1:$BROKER_PORT"
 wait_for 20 agent "the broker" is cluster state connected || exit 1
 
 start_part found mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/found/peer'

@@ -6,10 +6,7 @@
 set -u
 . "$SRC/tests/agent/recording.sh"
 INTERVAL_MS=100 LINGER_MS=100 recording_begin
-start_taker || exit 1
-start_requests
-start_agent
-wait_recording || exit 1
+start_all_parts
 make "slow 250"
 wait_for 20 agent "a slow request" has_spans "$ID" || exit 1
 wait_for 20 agent "its verdict" is totals traces_complete 1 || exit 1

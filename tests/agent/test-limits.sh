@@ -16,14 +16,12 @@ total() {
 start_again() {
     stop_part agent TERM 20 || fail "status $? of SIGTERM"
     make "service other"
-    start_agent "$@"
-    wait_recording || exit 1
+    start_recording "$@"
     make "service many"
 }
 
 # Every request is slow: a fetch has as many traces as the limit allows. The agent counts the remaining traces by user.
-start_agent --fetch-traces=10 --alarm-poll-ms=1000
-wait_recording || exit 1
+start_recording --fetch-traces=10 --alarm-poll-ms=1000
 make "service many"
 kill -s STOP "${private_pid[agent]}" # so that one look finds all alarms
 make "fast 200"
@@ -47,7 +45,7 @@ make "service many"
 ask "keep-last 60000 third" id >/dev/null || exit 1
 wait_for 20 agent "10 traces of 20 that are too many" is totals traces_dropped 10 || { status totals; exit 1; }
 
-# Memory of a scan's records: the newest records are sent, and the answer has the time from which on they are
+# Memory of a scan's records: the newest records are sent, and the answer has the time from which they are
 # complete.
 start_again --fetch-traces=4096 --wanted-max-bytes=1M
 make "service other"

@@ -12,8 +12,7 @@ cp "$BUILD/lib/libblkin-lttng.so.1" "$WORK/newer"
 LC_ALL=C sed "s/$mark/${mark%1}2/" "$BUILD/lib/libblkin.so.1" >"$WORK/newer/libblkin.so.1"
 
 LD_LIBRARY_PATH=$WORK/newer start_requests
-start_agent
-wait_recording || exit 1
+start_recording
 make "slow 250"
 wait_for 20 agent "three alarms of a newer version" is totals alarms_newer 3 || { status; exit 1; }
 make "slow 250"

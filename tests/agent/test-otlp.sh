@@ -10,10 +10,7 @@ free_port OTLP_PORT
 export BLKIN_OTLP_LISTEN=127.0.0.1:$OTLP_PORT BLKIN_OTLP_SOCKET=$WORK/otlp BLKIN_SLOW_FILE=$WORK/slow
 echo '*>200ms' >"$WORK/slow"
 chmod 644 "$WORK/slow"
-start_taker || exit 1
-start_requests
-start_agent
-wait_recording || exit 1
+start_all_parts
 
 # send TRACE ID PARENT NAME MS...: sends spans of the service "gateway", each of five words
 send() {
@@ -68,7 +65,7 @@ is otlp socket "$WORK/otlp" || fail "the socket after a reload: $(status otlp so
 [ "$(curl -s -o /dev/null -w '%{http_code}' -d nonsense "http://127.0.0.1:$OTLP_PORT/v1/traces")" = 415 ] || fail "text was taken"
 is otlp counts refused_type 1 || fail "refused_type is not 1: $(status otlp)"
 
-# SDKs' spans in a killed agent are lost, and an answer has the time from which on it is complete
+# SDKs' spans in a killed agent are lost, and an answer has the time from which it is complete
 make begin # the agent is killed while the request lasts
 stop_part agent KILL
 before=$(date -u +%FT%T.%3NZ) killed_ms=$(date +%s%3N)

@@ -322,7 +322,7 @@ static struct collected *read_again(struct collected *collected, const char *pat
     return collected;
 }
 
-/* The file has the collected traces, the open traces, and the times from which on rings had them.
+/* The file has the collected traces, the open traces, and the times from which rings had them.
  */
 TEST(test_file)
 {

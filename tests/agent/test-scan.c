@@ -1,6 +1,6 @@
 /*
  * Scans of rings: each record of a wanted trace is found once, in any number of scans. A window has
- * all records of its time. The result tells the time from which on the rings have all records.
+ * all records of its time. The result tells the time from which the rings have all records.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -292,7 +292,7 @@ TEST(test_bounds)
     CHECK(result.reach_ns == first && result.records == 3);
 }
 
-/* Records after the trace's begin were overwritten: the result tells the time from which on the
+/* Records after the trace's begin were overwritten: the result tells the time from which the
  * ring has all records. */
 TEST(test_bound_is_gone)
 {
@@ -559,7 +559,7 @@ TEST(test_damage_of_another_user)
 }
 
 /* Without room for all records, the scan finds the newest records of a ring. The result tells the
- * time from which on all records were found. */
+ * time from which all records were found. */
 TEST(test_limit)
 {
     begin(1);

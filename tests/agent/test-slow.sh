@@ -33,10 +33,7 @@ stop_part agent TERM 20 || fail "exit status $? after SIGTERM"
 stop_part systemd
 
 # no session daemon of LTTng runs: the agent needs none
-start_agent
-start_taker || exit 1
-start_requests
-wait_recording || exit 1
+start_all_parts
 [ "$(stat -c %a "$WORK/state/spool")" = 700 ] || fail "the spool is not 0700"
 
 # a second agent with the same runtime-dir is refused
@@ -242,8 +239,7 @@ has_spans "$ID" || fail "the end has lost a slow request: $(tail -n 5 "$WORK/age
 wait_for 10 - "the end of the process that stores the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
 
 # the agent is there again, and the program connects
-start_agent
-wait_recording || exit 1
+start_recording
 make "slow 250"
 whole "$ID" "a request after another start"
 stop_part agent TERM 20 || fail "status $? of SIGTERM"

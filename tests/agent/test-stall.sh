@@ -6,11 +6,9 @@ set -u
 . "$SRC/tests/agent/recording.sh"
 ANSWER_MS=12000 recording_begin # long enough to stop the agent before it gives up, and to answer it afterwards
 free_port BROKER_PORT
-start_broker "$BROKER_PORT" && start_taker || exit 1
+start_broker "$BROKER_PORT" || exit 1
 start_part want_subscriber mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/want' -F '%t %p'
-start_requests
-start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
-wait_recording || exit 1
+start_all_parts --cluster="mqtt://127.0.0.1:$BROKER_PORT"
 wait_for 20 agent "the broker" is cluster state connected || exit 1
 mosquitto_pub -p "$BROKER_PORT" -q 1 -r -t blkin/peer/state -m '{"state": "here"}' || fail "the broker takes no state"
 knows_peer() { status cluster hosts | grep -q peer; }

@@ -9,11 +9,9 @@ set -u
 ASKERS=${ASKERS-30} RATE=${RATE-1000}
 recording_begin
 free_port BROKER_PORT
-start_taker && start_broker "$BROKER_PORT" || exit 1
+start_broker "$BROKER_PORT" || exit 1
 start_part found mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/found/+' -F '%t %p'
-start_requests
-start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
-wait_recording || exit 1
+start_all_parts --cluster="mqtt://127.0.0.1:$BROKER_PORT"
 wait_for 10 agent "the broker" is cluster state connected || exit 1
 
 # keep_last NUMBER HOST MS: HOST sends the request to all others
@@ -111,8 +109,7 @@ grep -q '"serviceName": "later"' "$WORK/taken" && fail "the agent sent spans fro
 
 # With keep-from=none, the agent refuses, and names the key.
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
-start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-from=none
-wait_recording || exit 1
+start_recording --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-from=none
 spans=$(all_spans)
 keep_last 3 asker-1 10000
 wait_for 30 agent "the refusal" answered 3 asker-1 || exit 1
@@ -124,8 +121,7 @@ wait_for 20 agent "a slow trace nevertheless" has_spans "$ID" || exit 1
 
 # With keep-from=local, the agent sends only for requests of its own host.
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
-start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-from=local
-wait_recording || exit 1
+start_recording --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-from=local
 keep_last 4 asker-1 10000
 wait_for 30 agent "the refusal for another host" answered 4 asker-1 || exit 1
 jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "the refusal lacks the key: $(<"$WORK/answer")"
@@ -136,8 +132,7 @@ wait_for 30 agent "the answer for this host" is_done || exit 1
 # The agent sends the traces of windows until the bytes of a minute are used up.
 wait_for 30 agent "all deliveries" is_delivered || exit 1
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
-start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-minute-bytes=1024
-wait_recording || exit 1
+start_recording --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-minute-bytes=1024
 begun=$(date +%s%3N)
 make "fast 100"
 # a list of traces sends no span, so it takes no bytes of the minute

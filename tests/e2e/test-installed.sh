@@ -42,8 +42,7 @@ for prefix in /usr/local /usr; do
         fail "the tutorial, with what is installed: $(tail -n 20 tutorial.log)"
 
     # the README's line, with the linker's switch that is the default of some distributions
-    line=$(sed -n 's|.*`\(cc examples/hello.c .*pkg-config.*\)`.*|\1|p' "$SRC/README.md" |
-        sed 's|examples/hello|prog|')
+    line=$(sed -n 's|.*compile with `\($(pkg-config .*)\)`.*|cc prog.c \1|p' "$SRC/README.md")
     [[ $line == cc\ prog.c\ * ]] || fail "the README has no line for the compiler: $line"
     cat >prog.c <<'C'
 #include <zipkin_c.h>

@@ -37,11 +37,7 @@ has_traces() {
 
 # Programs look for the agent when they record: waits until they have rings, and earlier spans have arrived.
 have_rings() {
-    local part
-    run_client 1 || return
-    for part in gateway mapper store-1 store-2; do
-        grep -q /memfd:blkin-rings "/proc/${private_pid[$part]}/maps" || return
-    done
+    run_client 1 && stack_has_rings
 }
 is_idle() {
     "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" agent |

@@ -2,7 +2,7 @@
  * Fuzzes packed texts and the steps in their logs.
  *
  * The input makes a log of records as libblkin writes them, with head and tail by libblkin's own
- * functions. The head must be read as it was written; each step must be a span, and each tag in a
+ * functions. The head must be read as written; each step must be a span, and each tag must be in a
  * span. Then bytes of the text are changed: losses must be counted, and each span that is given out
  * must be valid. (Ids, parents, kinds and times of steps, and spans in both forms: tests/format.)
  *

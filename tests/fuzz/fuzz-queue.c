@@ -11,7 +11,6 @@
 #include "fuzz.h"
 
 #include "babeltrace-plugin/deliver/queue.h"
-
 #include "babeltrace-plugin/base/monotonic.h"
 
 #include <errno.h>

@@ -36,8 +36,7 @@ is_tagged "$ID" || fail "its spans have no tags of the host: $(<"$WORK/taken")"
 echo 'host = no' >"$WORK/blkin.conf"
 stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
 unset BLKIN_HOST
-start_agent --config="$WORK/blkin.conf"
-wait_recording || exit 1
+start_recording --config="$WORK/blkin.conf"
 host_is state off || fail "with host = no, the sampler's state is $(host_status state)"
 echo 'send = all' >"$WORK/blkin.conf"
 timeout 20 "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 || fail "reload: $(<"$WORK/said")"

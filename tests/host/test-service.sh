@@ -26,7 +26,6 @@ agent_says() {
     grep -qF -- "$1" "$WORK/agent.log"
 }
 
-private_begin
 choose_live_places
 export BLKIN_HOST=yes BLKIN_RUNTIME_DIR=$WORK/run BLKIN_STATE_DIR=$WORK/state BLKIN_RING_SOCKET=$WORK/rings
 cat >"$WORK/blkin.conf" <<END

@@ -5,7 +5,7 @@
  *
  *     cost allocate      counts calls of malloc(3) and related functions during many spans
  *     cost writes        makes spans while the data of libblkin and its provider are read-only
- *     cost spans COUNT   exactly COUNT spans, for strace
+ *     cost spans COUNT   makes exactly COUNT roots, each with a child, for strace
  *     cost handler       the first span of a thread is in a signal handler: no allocation there
  *     cost errors        waits for a line; checks that errno stays while sub-buffers fill up
  *     cost forks         children that make a span each, for strace

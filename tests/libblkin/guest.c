@@ -173,7 +173,7 @@ static int bare(void)
     (void)blkin_init();
     blkin_span_begin(&parent, "parent", BLKIN_SERVER, NULL);
     CHECK(blkin_span_is_recorded(&parent));
-    record_below(&parent, &id); /* the periodic work runs in this process */
+    record_below(&parent, &id); /* does the periodic work, which is then not due in the children */
     fork_below(&parent, false);
     fork_below(&parent, true);
     blkin_span_end(&parent);

@@ -133,7 +133,6 @@ fault_away() { # the reader dies while its spans wait for a collector
     start_collector_part
 }
 
-private_begin
 choose_live_places
 free_port port
 start_collector_part

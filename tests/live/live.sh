@@ -1,8 +1,9 @@
-# The shared functions of the tests of `blkin live`; to be sourced first.
+# The shared functions of the tests of `blkin live`; to be sourced first, which makes $WORK.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
 . "$SRC/tests/lib.sh"
+[ -n "${WORK-}" ] || private_begin # session.sh has made it
 
 blkin=$BUILD/bin/blkin
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins

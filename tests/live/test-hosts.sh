@@ -7,7 +7,6 @@
 set -u
 . "$SRC/tests/live/live.sh"
 
-private_begin
 unshare --uts --mount true 2>/dev/null || skip "no namespaces for another host"
 choose_live_places
 start_sessiond || exit 1

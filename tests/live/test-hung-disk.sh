@@ -5,7 +5,6 @@
 set -u
 . "$SRC/tests/live/live.sh"
 . "$SRC/tests/service/hanging.sh"
-private_begin
 choose_live_places
 start_sessiond || exit 1
 hanging_begin

@@ -21,7 +21,6 @@ refused() {
     }
 }
 
-private_begin
 choose_live_places
 
 # ---- refused configurations

@@ -15,7 +15,6 @@ run_wrapped_program() {
         babeltrace2 list-plugins >/dev/null
 }
 
-private_begin
 choose_live_places
 mkdir "$WORK/rules" && cp "$SRC/rules/dl.rules" "$WORK/rules"
 echo "rules = $WORK/rules, $SRC/rules/pthread.rules" >"$WORK/blkin.conf"

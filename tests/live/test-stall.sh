@@ -6,7 +6,6 @@
 set -u
 . "$SRC/tests/live/live.sh"
 
-private_begin
 choose_live_places
 start_sessiond || exit 1
 options=(--endpoint="file:$WORK/spans.json")

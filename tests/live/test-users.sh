@@ -13,7 +13,6 @@ SEED=${SEED-$RANDOM}
 RANDOM=$SEED
 echo "RUNS=$RUNS SEED=$SEED"
 
-private_begin
 { getent group tracing >/dev/null && [ "$(id -u)" = 0 ] && "${service[@]}" test -x "$blkin"; } || skip "needs root, and a build that others may read"
 chmod 711 "$BLKIN_PRIVATE" "$TMPDIR" "$WORK"
 export LTTNG_UST_REGISTER_TIMEOUT=60000

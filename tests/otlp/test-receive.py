@@ -289,7 +289,7 @@ class Receive(unittest.TestCase):
             wait_until(lambda: agent.counts()["spans_in"], "spans are taken")
 
     def test_a_million_spans(self):
-        """Memory is as configured, and the store reports the time from which on it has all spans."""
+        """Memory is as configured, and the store reports the time from which it has all spans."""
         with Agent(BLKIN_OTLP_BYTES="16M") as agent:
             connection = agent.connect()
             begin_ns = time.time_ns()

@@ -108,7 +108,7 @@ def spooled():
         said = sink.end()
         counters = sink.load_stats()["counters"]
         expect(counters["spans_spooled"] == SPANS == counters["spool_waiting"], counters)
-        expect("has %d spans left: the next sink that uses the spool sends them" % SPANS in said, said)
+        expect("has %d spans left: the next process that uses the spool sends them" % SPANS in said, said)
         expect("; spool: %d = 0 delivered" % SPANS in said, said)
     with Collector() as collector:
         with Sink(collector.url, spool=spool, stats_file=stats_file) as sink:

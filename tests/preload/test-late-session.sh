@@ -6,7 +6,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/preload/session.sh"
-private_begin
 
 start_sessiond || exit 1
 # shellcheck disable=SC2034 # for traced

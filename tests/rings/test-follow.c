@@ -76,7 +76,7 @@ TEST(test_order)
         const struct writer writer = {memory_ring(&memories[i & 1], i / 2), &lock};
         int64_t ns = now_ns - 1000000;
 
-        /* an impossible time: the event does not wait for it */
+        /* an event whose time is impossible: it does not wait */
         writer_put_original(&writer, now_ns + 2 * HOUR, FOLLOW_WRITERS, 1);
         for (unsigned n = 0; n < 100; n++) {
             ns += (int64_t)(seed_next(&seed) % 1000);

@@ -1,6 +1,6 @@
 /*
- * Walks back over rings find the same records as walks forward, also while four programs write.
- * Damaged rings: fuzz/fuzz-ring.c.
+ * Walks back over rings find the same records as walks forward. While four programs write, walks
+ * back find whole records without gaps. Damaged rings: fuzz/fuzz-ring.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

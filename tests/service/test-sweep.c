@@ -95,7 +95,7 @@ TEST(test_age)
     check_others();
 }
 
-/* For a live session that has been idle for long, the folder in use stays, not one before it. */
+/* For a live session that was idle for a while, the folder in use stays, not one before it. */
 TEST(test_live)
 {
     struct listing live = {.count = 2, .sessions = {{"a", "s", 0, 0}, {"b", "other", 0, 0}}};

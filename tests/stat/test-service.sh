@@ -5,7 +5,6 @@ set -u
 . "$SRC/tests/live/live.sh"
 requests=300
 
-private_begin
 choose_live_places
 start_sessiond || exit 1
 start_part server "$PYTHON" "$SRC/tests/collector.py" 0 202 || exit 1

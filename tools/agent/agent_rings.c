@@ -182,7 +182,7 @@ static void agent_rings_look(void *context)
 
 /* ---- for the status -------------------------------------------------------------------------- */
 
-/* Returns the time since 1970 from which on the memory has all records; 0: no ring is full. */
+/* Returns the time since 1970 from which the memory has all records; 0: no ring is full. */
 static int64_t agent_rings_held_from(const struct memory *memory)
 {
     struct ring_clock clock = {0, clock_ns(), ring_clock_offset()};

@@ -54,7 +54,7 @@ static bool alarms_are_allowed(const struct alarms *alarms, struct asker *asker)
                     config_text(config, "cluster")[0] ? UINT64_C(4000000000) / 3 / wants : 0);
     if (asker->payer.alarms.period_ns < own_ns)
         asker->payer.alarms.period_ns = own_ns;
-    return payer_may_alarm(&asker->payer, ALARMS_BURST_NS);
+    return payer_count_alarm(&asker->payer, ALARMS_BURST_NS);
 }
 
 /* Returns false if the trace is beyond the asker's share. */

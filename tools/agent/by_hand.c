@@ -37,8 +37,8 @@ static json_t *by_hand_keep(struct agent *agent, char *text)
         return wants_send_by_hand(agent->wants, request);
     agent->totals.traces_dropped += request ? request->left_out : 0;
     requests_free(request);
-    return by_hand_problem("expected at least one trace id, and with the waiting traces not more "
-                           "than fetch-traces allows");
+    return by_hand_problem("expected one or more trace ids: together with the waiting traces, at "
+                           "most as many as fetch-traces allows");
 }
 
 json_t *by_hand_keep_last(struct agent *agent, int64_t last_ms, const char *service,

@@ -214,7 +214,7 @@ void collected_note_otlp_held(struct collected *collected, struct trace_id id, i
     collected_change(trace);
 }
 
-/* Returns the time from which on this host has the whole trace; 0: not known. */
+/* Returns the time from which this host has the whole trace; 0: not known. */
 static int64_t collected_held_from(const struct collected_trace *trace)
 {
     return trace->otlp_from_ns > trace->held_from_ns ? trace->otlp_from_ns : trace->held_from_ns;

@@ -98,7 +98,7 @@ bool collected_has(const struct collected *collected, struct trace_id id, uint64
 void collected_add(struct collected *collected, const json_t *found);
 
 /* Returns such an object for all collected spans of the trace; NULL: no spans. "held_from": the
- * time of CLOCK_MONOTONIC from which on this host has the whole trace. */
+ * time of CLOCK_MONOTONIC from which this host has the whole trace. */
 json_t *collected_json(const struct collected_trace *trace);
 /* Returns a copy of `found`, with "held_from" if that time is known. */
 json_t *collected_copy(const struct collected *collected, const json_t *found);

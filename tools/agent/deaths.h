@@ -1,5 +1,5 @@
 /*
- * Crashes of the agent, so that no record of a ring can crash each next agent, too.
+ * Counts crashes of the agent, so that a record of a ring cannot crash one agent after the other.
  *
  * A crash (SIGSEGV, SIGABRT and the like, also by systemd's watchdog) adds a byte to a file. The
  * next start counts the crash for the place from which send = all has read, and for each open

@@ -165,7 +165,7 @@ void joins_take_settled(struct joins *joins, const json_t *message)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-/* Returns the time from which on a look that is due searches for halves, since 1970; INT64_MAX: no
+/* Returns the time from which a look that is due searches for halves, since 1970; INT64_MAX: no
  * look is due. */
 static int64_t joins_look_from(struct joins *joins, int64_t now_ms)
 {

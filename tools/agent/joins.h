@@ -42,7 +42,7 @@ struct joins_calls {
      * why. held_from_ns: the rings have everything from then on. */
     void (*answer)(void *context, const struct request *request, int64_t held_from_ns,
                    const char *problem);
-    /* Marks a trace as incomplete that a host has sent, or will send. time_ns: since 1970. */
+    /* Marks as incomplete a trace that a host has sent, or will send. time_ns: since 1970. */
     void (*mark)(void *context, struct trace_id id, int64_t time_ns, const char *why);
     void *context;
 };

@@ -339,7 +339,7 @@ static void judge_separate(struct printer *printer, const char *separator)
         print_string(printer, separator);
 }
 
-/* Returns the time from which on that host has the whole trace; 0: not known. Of the hosts that
+/* Returns the time from which that host has the whole trace; 0: not known. Of the hosts that
  * have spans of the trace, only the latest such time is known. */
 static int64_t judge_held_from(const struct entry *entry, size_t host,
                                const struct judge_trace *trace)

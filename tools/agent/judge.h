@@ -25,7 +25,7 @@ struct verdict {
     const char *lacks; /* text about the missing parts; "": complete */
     const char *hosts; /* hosts that have answered */
     const char *held;  /* "HOST: TIME, ...": hosts whose rings did not reach back far enough, and
-                          the times from which on they have all records; "": none */
+                          the times from which they have all records; "": none */
 };
 
 struct judge_callbacks {

@@ -105,7 +105,7 @@ static void late_spans_put_span(void *context, const struct otlp_origin *origin,
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-/* Returns the time from which on spans are held. overwritten_ns: the latest end of the overwritten
+/* Returns the time from which spans are held. overwritten_ns: the latest end of the overwritten
  * ones. */
 static int64_t late_spans_held_since(const struct late_spans *late_spans, int64_t overwritten_ns)
 {

@@ -37,7 +37,7 @@ bool late_spans_taken(const struct late_spans *late_spans, struct trace_id id);
  * given. */
 void late_spans_take_back(struct late_spans *late_spans, const struct request *requests);
 
-/* Returns the time of CLOCK_MONOTONIC from which on all spans of SDKs are held: none was
+/* Returns the time of CLOCK_MONOTONIC from which all spans of SDKs are held: none was
  * overwritten, or lost by a restart. INT64_MIN: no SDK sends spans here. */
 int64_t late_spans_held_from(const struct late_spans *late_spans);
 

@@ -339,7 +339,7 @@ static void scan_cut(struct scan_held *held, int64_t from_ns)
     held->is_cut = true;
 }
 
-/* Counts the records of a memory, and returns the time from which on it has all records. */
+/* Counts the records of a memory, and returns the time from which it has all records. */
 static struct scan_held scan_memory_held(const struct scan *scan, size_t memory, uint64_t place,
                                          struct scan_result *result)
 {
@@ -387,7 +387,7 @@ static const struct scan_memory *scan_older(const struct scan_order *order, uint
     return newest;
 }
 
-/* Returns the time from which on a user's memories have all records. Each memory continues the
+/* Returns the time from which a user's memories have all records. Each memory continues the
  * memory before it. */
 static const struct scan_held *scan_held_from(const struct scan_order *order,
                                               const struct scan_held *held, uint32_t user)

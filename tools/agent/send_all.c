@@ -82,7 +82,7 @@ void send_all_set_sampler(struct send_all *all, struct sampler *sampler)
     all->sampler = sampler;
 }
 
-static void all_lose(struct send_all *all, int64_t begin_ns, int64_t end_ns)
+static void all_add_loss(struct send_all *all, int64_t begin_ns, int64_t end_ns)
 {
     struct loss loss = {.has_times = true, .begin_ns = begin_ns, .end_ns = end_ns};
 
@@ -94,7 +94,7 @@ static void all_note_loss(void *context, int64_t begin_ns, int64_t end_ns)
 {
     struct send_all *all = context;
 
-    all_lose(all, begin_ns, end_ns);
+    all_add_loss(all, begin_ns, end_ns);
     if (all->has_said_lost || begin_ns < all->begun_ns) /* see all_note_overwritten() */
         return;
     say(BK4070, "events were overwritten before they were read: ring-bytes is too small for "
@@ -226,7 +226,7 @@ static void all_note_skipped(struct send_all *all, const json_t *place, const st
     for (const struct held *held = first; held; held = held->next)
         bytes += all_bytes_since(place, held, 0);
     all->agent->totals.skipped_bytes += bytes;
-    all_lose(all, begin_ns, clock_ns() + all->offset_ns);
+    all_add_loss(all, begin_ns, clock_ns() + all->offset_ns);
     say(BK4079,
         "%" PRIu64 " bytes of the rings since %s are skipped, because two agents in a row crashed "
         "while they read them",
@@ -293,7 +293,7 @@ json_t *send_all_json(struct send_all *all)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Returns the time from which on records are read. */
+/* Returns the time from which records are read. */
 static int64_t all_begin_ns(struct agent *agent)
 {
     const int64_t now_ns = clock_ns(), from_ns = number_in(agent->read_on, "mono_ns");
@@ -344,9 +344,9 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
         return NULL;
     }
     if (is_resumed)
-        say(BK4076,
-            "continues to read the rings from %s: spans recorded since then may be sent twice",
-            date_text(from_ns + all->offset_ns, 3).text);
+        say(BK4076, "continues to read the rings from %s%s",
+            date_text(from_ns + all->offset_ns, 3).text,
+            is_sure ? "" : ": spans recorded since then may be sent twice");
     for (const struct held *held = first; held; held = held->next)
         send_all_add_memory(all, held);
     if (is_resumed)

@@ -1,6 +1,6 @@
 /*
- * The answers of this host: the message "found" (tools/cluster/cluster.h). The callbacks of
- * joins.h: looks, wants, answers and fetches of joins.
+ * The answers of this host: the message "found" (tools/cluster/cluster.h). Also the functions of
+ * struct joins_calls (joins.h).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,8 +21,8 @@ struct found_list {
     size_t traces_left, ids_left; /* the room that this answer still has */
 };
 
-/* Adds the time from which on this host has all spans. held_from, for people: ns since 1970.
- * held_us, for the asking host, whose clock differs: the time before the request, in us. */
+/* Adds the time from which this host has all spans. held_from, for people: ns since 1970.
+ * held_us, for the asking host, whose clock differs: how long before the request, in us. */
 static void found_set_held(json_t *json, const struct request *request, int64_t held_mono_ns)
 {
     const int64_t before_ns = request->came_mono_ns - held_mono_ns;

@@ -112,7 +112,7 @@ void payers_set_rate(const struct payers *payers, struct payer *payer, uint64_t 
     payer->alarms.period_ns = period_ns * (1 + payers_crowd(payers, payer));
 }
 
-bool payer_may_alarm(struct payer *payer, uint64_t burst_ns)
+bool payer_count_alarm(struct payer *payer, uint64_t burst_ns)
 {
     return blkin_within_rate(&payer->alarms, burst_ns, (uint64_t)clock_ns());
 }

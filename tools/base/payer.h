@@ -55,9 +55,9 @@ unsigned payers_crowd(const struct payers *payers, const struct payer *payer);
 /* Divides one alarm in each period_ns among the payer and its crowd, and sets the payer's rate to
  * its share. */
 void payers_set_rate(const struct payers *payers, struct payer *payer, uint64_t period_ns);
-/* Returns whether the payer may give one more alarm now. The alarms of burst_ns may be given at
- * once. */
-bool payer_may_alarm(struct payer *payer, uint64_t burst_ns);
+/* Counts an alarm of the payer now. Returns true if the alarm is within the payer's rate. The
+ * alarms of burst_ns may be given at once. */
+bool payer_count_alarm(struct payer *payer, uint64_t burst_ns);
 
 /* [{"of": NAME, "connections", "hung_up", "refused"}] */
 json_t *payers_json(const struct payers *payers);

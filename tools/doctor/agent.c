@@ -65,8 +65,8 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
     if (strcmp(text_in(cluster, "state"), "connected") != 0) {
         saw(LEVEL_BAD, "cluster.answers",
             "the broker %s is not reached: %s: other hosts are not asked for traces" MEND
-            "start the broker there (mosquitto), or correct cluster-* in blkin.conf and cluster, "
-            "which comes from %s",
+            "start the broker there (mosquitto), or correct cluster (it comes from %s) and "
+            "cluster-* in blkin.conf",
             url, text_in(cluster, "error"), config_origin(doctor->config, "cluster"));
         return;
     }

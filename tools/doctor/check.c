@@ -47,7 +47,7 @@ void saw(enum level level, const char *id, const char *format, ...)
     va_list values, again;
     int length;
 
-    if (!format || shared->findings.count == FINDINGS_MAX) /* gcc with -fsanitize sees a NULL */
+    if (!format || shared->findings.count == FINDINGS_MAX) /* gcc with -fsanitize warns of NULL */
         return;
     *finding = (struct finding){.level = level};
     (void)snprintf(finding->id, sizeof(finding->id), "%s", id);

@@ -137,7 +137,7 @@ void program_without_lttng(const struct doctor *doctor, const struct process *pr
         (void)snprintf(why, size, "no lttng-sessiond runs");
     else if (strcmp(value, "yes") != 0 && start && start < process_start(doctor->facts->sessiond))
         (void)snprintf(why, size,
-                       "started before the session daemon: restart it, or set BLKIN_LTTNG=yes");
+                       "it started before the session daemon: restart it, or set BLKIN_LTTNG=yes");
     else
         (void)snprintf(why, size,
                        "it has the agent's rings (blkin run), or libblkin.a without a call of "

@@ -85,7 +85,7 @@ static bool viewer_add_stream(struct viewer *viewer, const unsigned char *listed
     return true;
 }
 
-/* Returns the whole reply to "attach" or "new streams". NULL: the connection is gone. */
+/* Returns the whole reply to "attach" or "new streams". NULL: the filter cannot continue. */
 static unsigned char *viewer_take_streams(struct viewer *viewer, size_t *bytes)
 {
     unsigned char head[8], *reply = NULL;

@@ -126,7 +126,7 @@ bool viewer_has_new_streams(const struct viewer *viewer);
 bool viewer_add_text(struct viewer *viewer, const unsigned char *listed);
 void viewer_forget_texts(struct viewer *viewer);
 
-/* Answer babeltrace2's requests. Return false for a malformed request or a lost connection. */
+/* Answer babeltrace2's requests. Return false if the filter cannot continue. */
 bool viewer_give_metadata(const struct viewer *viewer, const unsigned char *request, size_t size);
 bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size_t size);
 bool viewer_give_packet(struct viewer *viewer, const unsigned char *request, size_t size);

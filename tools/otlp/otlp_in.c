@@ -59,7 +59,7 @@ bool slow_spans_give(struct slow_spans *slow, unsigned rule, struct payer *sende
                                      .why = text_of(slow->rules.rules[rule].text),
                                      .sender = sender->name};
 
-    if (!payer_may_alarm(sender, BLKIN_SLOW_BURST_NS)) {
+    if (!payer_count_alarm(sender, BLKIN_SLOW_BURST_NS)) {
         slow->held_back[rule]++;
         return false;
     }

@@ -101,7 +101,7 @@ void otlp_in_limit(struct otlp_in *in, uint64_t spans_per_s);
  * caller repeats sdk_memory_take() until then. */
 const struct sdk_memory *otlp_in_memory(const struct otlp_in *in);
 
-/* Returns the receiver's object for the status: addresses, held spans, the times from which on all
+/* Returns the receiver's object for the status: addresses, held spans, the times from which all
  * spans are held, the rules in force, and all counts. Returns NULL when out of memory. */
 json_t *otlp_in_json(const struct otlp_in *in);
 

@@ -39,7 +39,7 @@ struct sdk_held {
 
 struct sdk_memory {
     uint64_t bytes, used;
-    uint64_t came, origins; /* all spans, and resources and scopes, that were ever added */
+    uint64_t came, origins; /* numbers of all added spans, and of all resources and scopes */
     /* The owner sets this before spans are added: CLOCK_REALTIME less CLOCK_MONOTONIC. The times of
      * overwritten spans stay correct if the host's clock is set. */
     int64_t offset_ns;

@@ -5,7 +5,7 @@
  * first program of a user asks. While programs write much, a larger memory replaces it, within the
  * user's share (shares.h). Large memories are made in steps, between which other programs are
  * served. The holder drops a memory that no program has had for idle_ms. Sending never blocks: a
- * client gets one small message.
+ * client has at most one small message to read.
  *
  * Memories outlive this process: the holder stores each memory (fdstore.h) before a program gets
  * it. At a normal end, the holder marks all memories as left. Programs ask again when the next
@@ -35,7 +35,7 @@ struct holder_counts {
     uint64_t given;      /* answers to programs, with a memory */
     uint64_t made;       /* memories */
     uint64_t taken_over; /* memories of the previous process */
-    uint64_t refused;    /* answers without a memory: over a limit, or out of memory */
+    uint64_t refused;    /* answers without a memory. Not counted: connections beyond their limit */
     uint64_t unknown;    /* of `refused`: unknown users, see users.h */
     uint64_t unusable;   /* damaged memories of the previous process */
     const char *keeper;  /* fdstore_keeper() */
@@ -53,7 +53,7 @@ struct holder_counts {
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error);
 
-/* Takes new options; only the socket keeps its path. A memory of another size is left when its
+/* Takes new options, except path, fdserver and answer_ms. A memory of another size is left when its
  * successor exists. */
 void holder_reload(struct holder *holder, const struct holder_options *options);
 

@@ -1,4 +1,4 @@
-/* blkin rules: runs babeltrace2 with the plugin, which reads rules and events.
+/* blkin rules: checks a file of rules, or runs babeltrace2 with the plugin on a trace.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -64,7 +64,7 @@ static bool session_url(const char *name, const char *relayd, char *url, size_t 
     if (count == 1 && found->viewers > 0) {
         fprintf(stderr,
                 "blkin rules: \"%s\" has a reader, such as blkin live, and a relay daemon allows "
-                "only one: end it, or record the events in another live session\n",
+                "only one: end that reader, or record the events in another live session\n",
                 name);
         return false;
     }

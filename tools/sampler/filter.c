@@ -23,7 +23,7 @@ struct rule_state {
     bool is_known;  /* `recorded` has a value */
     double now;
     double recorded;     /* the value of the last recorded sample */
-    uint64_t held_since; /* the time from which on the threshold has held, in ns */
+    uint64_t held_since; /* the time from which the threshold has held, in ns */
     uint64_t asked_at;   /* 0: never */
 };
 

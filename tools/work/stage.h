@@ -53,7 +53,7 @@ bool keeper_exporter_counts(struct keeper *keeper, struct exporter_counts *count
 /* NULL is allowed. */
 void keeper_free(struct keeper *keeper);
 
-/* The struct begins with zeros: see work_stage_open(). */
+/* The caller clears the struct before work_stage_open(). */
 struct work_stage {
     struct work_counts counts;
     struct names *names;

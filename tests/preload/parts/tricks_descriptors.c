@@ -60,7 +60,7 @@ TRICK(raw_reuse)
     expect_end(fd);
 }
 
-/* 2 + 2 requests: close_range(2), as the library's function and as a raw system call. */
+/* 2 + 2 requests: close_range(2), as libc's function and as a raw system call. */
 TRICK(ranges)
 {
     for (int i = 0; i < 2; i++) {
