@@ -13,7 +13,6 @@
 #include "sample_span.h"
 
 #include <err.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 
 /* ---- connections and answers ----------------------------------------------------------------- */
 
-static void http_peers_count(struct listener_sender *sender)
+static void http_peers_count_hung_up(struct listener_sender *sender)
 {
     if (sender)
         sender->hung_up++;
@@ -20,7 +20,7 @@ static void http_peers_count(struct listener_sender *sender)
 /* libmicrohttpd sees the end of the connection, and closes it in its next round. */
 static void http_peers_hang_up(struct listener_peer *peer)
 {
-    http_peers_count(peer->sender);
+    http_peers_count_hung_up(peer->sender);
     (void)shutdown(peer->fd, SHUT_RDWR);
 }
 
@@ -44,7 +44,7 @@ void http_peers_admit(struct http_peers *http, int fd, const union peer_address 
         peers_make_room(&http->peers, sender) ? malloc(sizeof(*peer)) : NULL;
 
     if (!peer) {
-        http_peers_count(sender);
+        http_peers_count_hung_up(sender);
         close(fd);
         return;
     }
@@ -52,7 +52,7 @@ void http_peers_admit(struct http_peers *http, int fd, const union peer_address 
     http->admitted = peer;
     (void)MHD_add_connection(http->daemon, fd, &from->any, length);
     if (http->admitted) { /* libmicrohttpd has closed the connection without a notification */
-        http_peers_count(sender);
+        http_peers_count_hung_up(sender);
         http_peers_forget(http, peer);
     }
     http->admitted = NULL;

@@ -7,7 +7,6 @@
 #include "tools/agent/judge.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 static char said[4096]; /* the calls of the judge, a line each */
 

@@ -23,7 +23,6 @@
 #include "check.h"
 #include "waits.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

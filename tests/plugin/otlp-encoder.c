@@ -20,7 +20,6 @@
 
 #include "check.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 static struct endpoint endpoints[256];

@@ -11,7 +11,6 @@
 
 #include <pthread.h>
 #include <time.h>
-#include <unistd.h>
 
 #define QUEUE_BATCH 2         /* spans */
 #define QUEUE_LONG  60000     /* ms */

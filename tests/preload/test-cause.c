@@ -10,7 +10,6 @@
 #include "libblkin/preload/preload.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

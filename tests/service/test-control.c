@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "in_loop.h"
+#include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/base/child.h"
 #include "tools/base/control.h"
 
@@ -192,18 +193,31 @@ static int test_killed(void)
 
 static void check_modes(void)
 {
+    static const struct {
+        const char *path;
+        mode_t mode;
+    } of[] = {
+        {"", 0700}, {"/..", 0755}, {"/../..", 0700}, {"/test.sock", 0600}, {"/test.lock", 0600}};
     char path[4200];
     struct stat status;
 
-    CHECK(stat(folder, &status) == 0 && (status.st_mode & 0777) == 0700);
-    snprintf(path, sizeof(path), "%s/..", folder);
-    CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == 0755);
-    snprintf(path, sizeof(path), "%s/../..", folder);
-    CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == 0700);
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        snprintf(path, sizeof(path), "%s%s", folder, of[i].path);
+        CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == of[i].mode);
+    }
+}
+
+/* A service that hangs, with a full queue of clients, runs, but does not answer. */
+static void test_full_queue(void)
+{
+    struct error error;
+    char path[4200];
+
     snprintf(path, sizeof(path), "%s/test.sock", folder);
-    CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == 0600);
-    snprintf(path, sizeof(path), "%s/test.lock", folder);
-    CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == 0600);
+    while (unix_socket_connect(SOCK_STREAM, path, &error) >= 0)
+        continue;
+    CHECK(!control_ask(folder, "test", "status", &error));
+    CHECK(strncmp(error.text, "`blkin test` does not answer: ", 30) == 0);
 }
 
 static void remove_folder(void)
@@ -240,6 +254,7 @@ int main(int argc, char *argv[])
         return 1;
     }
     check_modes();
+    test_full_queue();
     serve(&ask_job, "status");
     serve(&ask_job, "long");
     serve(&ask_job, "fail");

@@ -6,8 +6,6 @@
 #include "check.h"
 #include "tools/config/keys.h"
 
-#include <inttypes.h>
-
 static const struct param_rule *rule_of(const char *name)
 {
     const int key = key_find(name);

@@ -11,7 +11,6 @@
 #include "tools/base/saver.h"
 #include "waits.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>

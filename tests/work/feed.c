@@ -12,7 +12,6 @@
 
 #include <librdkafka/rdkafka.h>
 #include <time.h>
-#include <unistd.h>
 
 #define FEED_WORKERS 3
 #define FEED_LIMIT   240000 /* ms, for a slow machine */

@@ -7,7 +7,6 @@
 #include "check.h"
 #include "tools/work/partition.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
 
 static bool is_place(struct place place, int64_t watermark, int64_t read_back, int64_t read_to,

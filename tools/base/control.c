@@ -321,14 +321,14 @@ json_t *control_ask(const char *folder, const char *name, const char *request, s
     if (!set_address(&address, folder, name, error))
         return NULL;
     answer.fd = connect_to(&address);
-    if (answer.fd < 0)
+    if (answer.fd < 0 && errno != EAGAIN)
         return error_null(error, "no `blkin %s` runs here: %s: %s", name, address.sun_path,
                           strerror(errno));
-    if (send_request(answer.fd, request))
+    if (answer.fd >= 0 && send_request(answer.fd, request))
         json = json_load_callback(control_receive, &answer, 0, &where);
     else
-        answer.failure = errno;
-    close(answer.fd);
+        answer.failure = errno == EAGAIN ? ETIMEDOUT : errno;
+    guard_close(&answer.fd);
     if (json)
         return control_without_problem(json, error);
     if (answer.failure)

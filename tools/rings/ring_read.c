@@ -102,8 +102,8 @@ static bool ring_step_back(struct ring_walk *walk, uint64_t oldest, bool *is_rec
 
 /*
  * Finds the first whole record in the copy of [from, end), in which bytes before `oldest` may be
- * torn. Counts the bytes before that record: as overwritten those before `oldest`, and all if the
- * walk ended in a record that begins before `oldest`; the others as damaged by a program.
+ * torn. Counts the bytes before that record. Bytes before `oldest` were overwritten. So were the
+ * other bytes if they end a record that begins before `oldest`; else a program has damaged them.
  */
 static void ring_check(struct ring_reader *reader, uint64_t from, uint64_t oldest, uint64_t end)
 {
