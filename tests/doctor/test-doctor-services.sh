@@ -54,7 +54,10 @@ wait_for 20 live "that the reader is seen to have died" tells_death || {
 cases=$((cases + 1))
 wait_for 20 live "that all is well with the next reader" live_is_well || exit 1
 kill -STOP "${private_pid[live]}"
-names service.runs 'does not answer' 'a service that hangs'
+"$PYTHON" -c 'import socket, sys
+while socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK).connect_ex(sys.argv[1]) == 0: pass' "$WORK/run/live.sock"
+names service.runs 'does not answer' 'a service that hangs, with a full queue'
+"$BUILD/bin/blkin" doctor --quiet | grep -q 'for blkin live, which runs here' || fail "doctor finds no service that hangs"
 kill -CONT "${private_pid[live]}"
 stop_part live KILL
 names service.runs 'Connection refused' 'a service that was killed'

@@ -6,7 +6,6 @@
 #include <blkin/blkin.h>
 
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

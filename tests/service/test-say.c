@@ -4,7 +4,6 @@
 #include "check.h"
 #include "tools/base/say.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const char *text_at(const json_t *list, size_t i)

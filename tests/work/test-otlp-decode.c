@@ -9,7 +9,6 @@
 #include "tools/otlp/otlp_value.h"
 #include "babeltrace-plugin/encode/encoder.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
