@@ -342,8 +342,8 @@ static const char *watch_reason(const struct watch *watch, const struct input_co
            "-i lttng-live net://HOST lists the sessions)";
 }
 
-/* Streams open before their first events arrive. So trace time may stand still for another
- * WATCH_STILL_MS then. */
+/* A stream opens before its first event arrives. So after streams open, trace time may stand still
+ * for another WATCH_STILL_MS. */
 bool watch_look(struct watch *watch, const struct input_counts *input, bool is_stuck,
                 int64_t now_ms, char message[WATCH_MESSAGE_MAX])
 {

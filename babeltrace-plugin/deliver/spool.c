@@ -112,8 +112,8 @@ void spool_note_away(struct spool *spool, int64_t retry_after_ms)
     spool_set_away(spool, retry_after_ms);
 }
 
-/* Removes segments whose records are all too old, because senders may read none for long. A sender
- * keeps the record that it has. */
+/* Removes segments whose records are all too old, because senders may read none for a long time. A
+ * sender keeps the record that it has. */
 static void spool_expire_old(struct spool *spool)
 {
     struct segment *segment, *next;

@@ -17,6 +17,7 @@ struct early_record {
 static struct {
     bool is_open;
     bool is_busy; /* a lock of `used` and `room` */
+    bool is_left; /* the records so far are of the user that the process was */
     size_t used;
     uint64_t lost;
     char room[EARLY_BYTES] __attribute__((aligned(8)));
@@ -88,6 +89,8 @@ void ring_early_close(const struct ring_map *map)
     __atomic_store_n(&early.is_open, false, __ATOMIC_RELEASE);
     if (!early_enter())
         return;
+    if (__atomic_exchange_n(&early.is_left, false, __ATOMIC_RELAXED))
+        early.used = 0;
     for (size_t at = 0; at < early.used; at += size) {
         const struct early_record *record = early_at(at);
 
@@ -104,9 +107,15 @@ void ring_early_close(const struct ring_map *map)
     early_leave();
 }
 
+void ring_early_leave_user(void)
+{
+    __atomic_store_n(&early.is_left, true, __ATOMIC_RELAXED);
+    ring_early_close(NULL);
+}
+
 void ring_early_forget(void)
 {
-    early.is_open = early.is_busy = false;
+    early.is_open = early.is_busy = early.is_left = false;
     early.used = 0;
     early.lost = 0;
 }

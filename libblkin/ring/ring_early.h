@@ -33,7 +33,11 @@ void ring_early_lose(void);
  * written until the next look. */
 void ring_early_close(const struct ring_map *map);
 
-/* Drops all records: they belong to another process or another user. */
+/* Called when the process has become another user. Drops the records: another user may read the
+ * next memory. */
+void ring_early_leave_user(void);
+
+/* Drops all records. Called in a child of fork(2), which has one thread, and at the end. */
 void ring_early_forget(void);
 
 #endif

@@ -312,7 +312,7 @@ static enum ring_found ring_search(void)
 
     if (ring_user != user) {
         ring_ask_forget();
-        ring_early_forget();
+        ring_early_leave_user();
         if (ring_process.map)
             ring_set_map(NULL);
         ring_user = user;

@@ -392,6 +392,24 @@ TEST(user)
     agent_stop(&agent);
 }
 
+/* Records that wait for the agent's answer do not go into another user's memory. */
+TEST(user_of_a_busy_agent)
+{
+    unsigned made = 0;
+
+    if (geteuid() != 0)
+        return;
+    agent.is_busy = true;
+    agent_start(&agent, &memory);
+    for (unsigned i = 0; i < 100; i++)
+        record();
+    CHECK(blkin_is_on() && setresuid(65534, 65534, 65534) == 0);
+    __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
+    WORK_UNTIL(spans(&memory) > 0, (record(), made++));
+    CHECK(spans(&memory) <= made);
+    agent_stop(&agent);
+}
+
 /* A server acts as its client's user for a while, and keeps its memory. It asks for a new memory
  * only under its own user, or after a long time. */
 TEST(user_for_a_while)

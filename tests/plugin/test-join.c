@@ -259,7 +259,7 @@ TEST(test_others)
     give(join, (struct made){3, 1, 2, 0, 1, 2, 0, SPAN_LOCAL, {0, 0, 0}});
     give(join, CLIENT(0, 1, 2, 0, 1, 2, 0));
     give(join, (struct made){MARK, 7, 71, 0, 1, 2, 0, SPAN_SERVER, {0, 0, 0}}); /* without a key */
-    give(join, (struct made){MARK, 8, 81, 0, 1, 2, 99, SPAN_LOCAL, {0, 0, 0}}); /* no server's */
+    give(join, (struct made){MARK, 8, 81, 0, 1, 2, 99, SPAN_LOCAL, {0, 0, 0}}); /* a local span */
     CHECK(held == 0);
     give(join, CALL(9, 92, 91, 1, 2)); /* held until the root arrives, which has no key */
     give(join, (struct made){MARK, 9, 91, 0, 1, 2, 0, SPAN_SERVER, {0, 0, 0}});

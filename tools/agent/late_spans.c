@@ -10,8 +10,8 @@
 #define LATE_SPANS_LOOK_MS   500
 #define LATE_SPANS_BYTES_MAX (UINT64_C(256) << 20) /* the largest message of one fetch */
 
-/* When the rings are read again, since the fetch. The last one is the length of a watch: SDKs send
- * after 5 s, or later with retries. */
+/* The times after a fetch at which the rings are read again. The last one is the length of a watch:
+ * SDKs send after 5 s, or later with retries. */
 static const int64_t late_spans_reads_ms[] = {3000, 15000};
 
 #define LATE_SPANS_READS (sizeof(late_spans_reads_ms) / sizeof(late_spans_reads_ms[0]))

@@ -268,7 +268,7 @@ void check_clock(const struct doctor *doctor)
 #define ENOUGH (256 * MIB) /* less free space is a note */
 #define LITTLE (32 * MIB)  /* the free space that state and spool need */
 
-/* Finds the nearest existing parent of a path. */
+/* Finds the path, or its nearest parent that exists. */
 static bool find_existing(const char *path, char *folder, size_t size)
 {
     (void)snprintf(folder, size, "%s", path);

@@ -17,7 +17,7 @@ extern int listener;
 /* No two requests are the same, so that a mix-up is found. */
 unsigned next_id(void);
 
-/* Sends both halves of a request, for the client. */
+/* Sends a whole request, for the client. */
 void request(int fd);
 void take_answer(int fd);
 
