@@ -1,7 +1,8 @@
 /*
  * The exporter: finished spans in, delivered batches out, with each span counted (queue.h).
  *
- * The graph's thread calls all functions except exporter_counts(), which any thread may call. The
+ * One thread, here called the graph as in babeltrace2, calls all functions except
+ * exporter_counts(), which any thread may call. In a service, it is the thread of the loop. The
  * exporter's own threads send: the graph waits for the network only if on_full says so.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -98,7 +99,7 @@ bool exporter_has_failed(struct exporter *exporter, struct error *error);
 /* Returns false, with error set, if the spool has spans that the disk failed to store. */
 bool exporter_is_stored(struct exporter *exporter, struct error *error);
 
-/* Waits until all spans are delivered or in the spool, as long as there is progress. */
+/* Waits until the queue is empty; then until the spool is, too, or the collector is away. */
 void exporter_flush(struct exporter *exporter);
 
 /*

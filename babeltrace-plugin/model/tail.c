@@ -27,7 +27,7 @@ struct glob {
 
 enum known { UNKNOWN, FITS, FITS_NOT };
 
-/* The duration from which a row's spans are unusual. */
+/* The duration above which a row's spans are unusual. */
 struct limit {
     uint64_t period; /* the period in which ns was computed, plus 1; 0: not computed */
     int64_t ns;

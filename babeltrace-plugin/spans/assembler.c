@@ -151,7 +151,7 @@ static void assembler_give_out(struct assembler *assembler, struct open_span *op
     if (assembler->has_offsets)
         assembler_correct_times(assembler, &open->span, open->source);
     assembler->counts.spans_finished++;
-    assembler->sink(assembler->sink_context, &open->span);
+    assembler->give(assembler->context, &open->span);
 }
 
 void assembler_finish(struct assembler *assembler, struct open_span *open)
@@ -228,7 +228,7 @@ void assembler_account(struct assembler *assembler, const struct open_span *open
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
-struct assembler *assembler_new(const struct assembler_options *options, assembler_sink_fn *sink,
+struct assembler *assembler_new(const struct assembler_options *options, assembler_give_fn *give,
                                 void *context)
 {
     struct assembler *assembler = calloc(1, sizeof(*assembler));
@@ -245,8 +245,8 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     open_queue_init(&assembler->streaming, options->open_timeout_ns);
     assembler->now_ns = INT64_MIN;
     assembler->has_offsets = options->correct_clocks && options->wall_clock_ns;
-    assembler->sink = sink;
-    assembler->sink_context = context;
+    assembler->give = give;
+    assembler->context = context;
     assembler->endpoints = options->endpoints ? options->endpoints : endpoint_table_new();
     assembler->sources = source_table_new();
     if (!open_spans_init(&assembler->open) || !assembler->endpoints || !assembler->sources) {
@@ -362,7 +362,7 @@ static void hand_on_metric(struct assembler *assembler, const struct event *even
         time_ns = assembler_moment_after(
             time_ns,
             assembler_offset(assembler, source_get(assembler->sources, &event->origin), time_ns));
-    assembler->options.metric(assembler->sink_context, event, time_ns);
+    assembler->options.metric(assembler->context, event, time_ns);
 }
 
 /* ---- the original's events: each is an annotation or a tag of a span without an end event */
@@ -464,7 +464,7 @@ static inline void add_event(struct assembler *assembler, const struct event *ev
     }
     assembler->counts.events_rule++;
     if (assembler->options.rule)
-        assembler->options.rule(assembler->sink_context, event);
+        assembler->options.rule(assembler->context, event);
 }
 
 /* Finishes spans whose time is over, then adds the event. */

@@ -92,7 +92,7 @@ struct assembler_options {
     /* The table for the endpoints of spans, which outlives the assembler; NULL: a table of its own,
      * freed with the assembler. */
     struct endpoint_table *endpoints;
-    assembler_metric_fn *metric; /* gets the sink's context; NULL: metrics are only counted */
+    assembler_metric_fn *metric; /* gets the assembler's context; NULL: metrics are only counted */
     assembler_rule_fn *rule;     /* same */
 };
 
@@ -126,19 +126,18 @@ struct assembler_counts {
 
 /* Takes a finished span, and may tag it. The span and all that it points to are valid during the
  * call only; the endpoint lives as long as the assembler. */
-typedef void assembler_sink_fn(void *context, struct span *span);
+typedef void assembler_give_fn(void *context, struct span *span);
 
 struct assembler;
 
 /* Returns NULL when out of memory. */
-struct assembler *assembler_new(const struct assembler_options *options, assembler_sink_fn *sink,
+struct assembler *assembler_new(const struct assembler_options *options, assembler_give_fn *give,
                                 void *context);
 
 /* Frees everything. Open spans are dropped: see assembler_flush_some(). NULL is allowed. */
 void assembler_free(struct assembler *assembler);
 
-/* Tags a span that a sink has received, unless the value is empty. A tag without room is counted.
- */
+/* Tags a span that was given out, unless the value is empty. A tag without room is counted. */
 void assembler_tag(struct assembler *assembler, struct span *span, const char *key,
                    struct text value);
 

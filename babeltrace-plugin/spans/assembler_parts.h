@@ -64,8 +64,8 @@ struct assembler {
     bool has_gaps;     /* there was a gap in sequence numbers */
     bool has_original; /* there was an event of the original API */
     int64_t now_ns;
-    assembler_sink_fn *sink;
-    void *sink_context;
+    assembler_give_fn *give;
+    void *context;
     struct assembler_counts counts;
     struct recent recent;
     struct sequences sequences;

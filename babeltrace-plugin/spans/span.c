@@ -62,7 +62,7 @@ bool span_set_name(struct span *span, struct text name)
 {
     size_t size = padded(name.length);
 
-    /* also for an empty log: log is never NULL */
+    /* an empty name has room, too: log is not NULL then */
     if (!span_make_room(span, size ? size : 1))
         return false;
     (void)text_copy(span->log, name);

@@ -164,7 +164,7 @@ static void whole_give_out(struct assembler *assembler, struct open_span *open,
     if (assembler->has_offsets)
         assembler_correct_times(assembler, span, source_get(assembler->sources, origin));
     assembler->counts.spans_finished++;
-    assembler->sink(assembler->sink_context, span);
+    assembler->give(assembler->context, span);
 }
 
 /* ---- steps ---- */

@@ -273,5 +273,5 @@ void assembler_give_span(struct assembler *assembler, struct span *span,
     if (assembler->has_offsets)
         assembler_correct_times(assembler, span, source);
     assembler->counts.spans_finished++;
-    assembler->sink(assembler->sink_context, span);
+    assembler->give(assembler->context, span);
 }

@@ -55,7 +55,7 @@ void ending_fail(const char *format, ...)
     has_failed = true;
     failed_before_asked = !is_asked;
     say(is_asked ? BK7016 : BK7015,
-        "%s: this worker ends; the next one counts the spans that it has not committed", text);
+        "%s: this worker ends; the next one counts the spans that are not committed", text);
 }
 
 bool ending_has_failed(void)
