@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <sys/file.h>
 
-/* A full spool of 1 MiB or more removes one file at a time: 1/16 of its bytes, and at most one
+/* A full spool of 1 MiB or more removes one file at a time: at most 1/16 of its bytes, and one
  * record more. */
 #define SEGMENTS    16
 #define SEGMENT_MIN (UINT64_C(64) << 10)

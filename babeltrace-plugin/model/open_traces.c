@@ -115,8 +115,7 @@ static void close_trace(struct open_traces *traces, struct open_trace *trace, bo
 /* Returns the longest quiet trace. The list is not empty. */
 static struct open_trace *open_traces_first(const struct open_traces *traces)
 {
-    /* for the static analyzer: close_trace() removes a trace from the list before it frees the
-     * trace */
+    /* never a freed one: close_trace() removes a trace from the list before it frees the trace */
     return cds_list_entry(traces->by_age.next, struct open_trace, by_age);
 }
 

@@ -1,8 +1,8 @@
 /*
  * Keys and conditions of rules.
  *
- * A key is a list of words: its owner with the types of the values, the scope, and the values. Keys
- * with the same scope and fields differ in the first word only.
+ * A key is a list of words: its owner with the types of the values, the scope, and the values. For
+ * one event, keys with the same scope and fields differ in the first word only.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -81,7 +81,7 @@ void chain_init(struct chain *chain, chain_deliver_fn *deliver, void *context);
 /* Appends a stage. The chain frees the stage. */
 void chain_append(struct chain *chain, struct stage *stage);
 
-/* Frees the chain. Held spans are lost: see chain_flush_some(). */
+/* Frees the stages. Held spans are lost: see chain_flush_some(). */
 void chain_free(struct chain *chain);
 
 /* Gives a finished span to the first stage. */

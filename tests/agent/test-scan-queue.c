@@ -109,7 +109,7 @@ TEST(test_askers)
     CHECK(one.payer.held == 0 && !scan_queue.list);
 }
 
-/* Returns a request for all traces of the second that ended then, due at once. */
+/* Returns a request, due at once, for all traces of the second until asked_s. */
 static struct request *last(const char *host, int64_t asked_s, const char *service)
 {
     struct request *made = request(host, 0, 1, 0);
@@ -166,7 +166,7 @@ TEST(test_message)
     json = request_json(made);
     read = request_read(json, 4, &left);
     CHECK(read && read->count == 4 && left == 2 && read->at_ns == 12345);
-    read->came_mono_ns = 1000; /* so its age tells */
+    read->came_mono_ns = 1000; /* a begin is this time less the trace's age */
     CHECK(request_begin(read, &read->traces[3]) == 1000 - 345);
     CHECK(request_begin(read, &read->traces[2]) == INT64_MIN);
     read->at_ns = 11000;

@@ -205,7 +205,7 @@ def test_sigkill(mode, folder):
         chain = [p for p in family(r.process.pid) if name(p) not in ("sleep", "")]
         if position < len(chain):
             os.kill(chain[position], signal.SIGKILL)
-        pause(0.05)  # so that the signals may fall on either side
+        pause(0.05)  # so isolate may have noticed the SIGKILL, or not
         r.process.terminate()
         r.status()
         r.gone(f"{mode}: nothing left after SIGKILL of process {position} of {len(chain)}")

@@ -37,7 +37,7 @@ has_listed_events() {
     grep -q '^ *[1-9][0-9]*  lttng_ust_pthread:pthread_mutex_lock_req  mutex' "$WORK/events.log" &&
         grep -q '^begin = lttng_ust_pthread:pthread_mutex_lock_req$' "$WORK/events.log"
 }
-for seconds in 4 8 16 32; do # on a busy machine no program may run in the first seconds
+for seconds in 4 8 16 32; do # on a busy machine, perhaps no program runs in the first seconds
     start_part events "$blkin" rules events --seconds=$seconds --relayd="127.0.0.1:$RELAYD_LIVE" "$(uname -n)/mine"
     while part_runs events; do
         run_wrapped_program || fail "babeltrace2 failed under the wrappers"

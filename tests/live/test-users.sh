@@ -46,7 +46,7 @@ is_saved() {
 
 # kill_reader SPANS: kills the reader when SPANS spans are delivered, and its account is saved.
 kill_reader() {
-    wait_for 20 live "the spans before the kill" delivered "$1" || exit 1
+    wait_for 20 live "the spans before the kill" delivered "$1" || fail "of $1 spans, $(came) came (different, all)"
     for _ in 1 2; do # the first account may have been made before the spans were delivered
         touch "$place/since"
         wait_for 20 live "the reader's account" is_saved || exit 1

@@ -195,7 +195,7 @@ class Receive(unittest.TestCase):
             agent.counts()
 
     def test_memory_for_bodies(self):
-        """Bodies without an end take no more memory than the limit: other senders are told to retry."""
+        """Bodies without an end take no more memory than the limit: further ones are refused, and may be sent again."""
         with Agent() as agent:
             held = []
             for _ in range(14):
@@ -231,7 +231,7 @@ class Receive(unittest.TestCase):
             self.assertEqual([post(connection, body)[0] for _ in range(2)], [200, 200])
 
     def test_resources_and_scopes_are_stored_once(self):
-        """The cost of a request depends on its bytes, and not on the number of shared resources and scopes."""
+        """The cost of a request depends on its bytes, and not on how many spans share a resource or scope."""
         spans = b"".join(b"\x12\x1c" + span(1, i).SerializeToString()[:28] for i in range(1, 100001))
         self.assertEqual(spans[:2], b"\x12\x1c")
         scopes = b"".join(b"\x12\x27\x0a\x07\x0a\x05%05d" % i + spans[30 * i:30 * i + 30] for i in range(100000))

@@ -13,7 +13,7 @@
 
 struct share {
     uint32_t payer;
-    unsigned memories; /* the number of memories that are not left */
+    unsigned memories; /* the number of memories that the agent has not left */
     uint64_t bytes;    /* of these memories */
     uint64_t wants;    /* the bytes of these memories if there were no limit */
 };

@@ -13,9 +13,9 @@
 
 /*
  * Prints the beginning of a drop-in for a systemd unit. It has comments on the lines of the unit
- * that affect tracing, and commented lines that allow tracing. unit: a name such as nginx, or the
- * path of the unit's file. library: the library to preload. Returns false with error set if there
- * is no such unit.
+ * that affect tracing, and commented-out lines that allow tracing. unit: a name such as nginx, or
+ * the path of the unit's file. library: the library to preload. Returns false with error set if
+ * there is no such unit.
  */
 bool unit_print_drop_in(const char *unit, const char *library, struct error *error);
 

@@ -85,7 +85,7 @@ static const struct {
     [HOST_DISK] = {read_disks, 256},
     [HOST_NETWORK] = {read_networks, 256},
     [HOST_TCP] = {read_tcp, 1},
-    /* a process has 3 open files, and a group 9: together fewer than 1024 */
+    /* a process has 3 open files, and a control group 9: together fewer than 1024 */
     [HOST_PROCESS] = {read_processes, 128},
     [HOST_CGROUP] = {read_cgroups, 56},
 };
