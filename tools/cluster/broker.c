@@ -15,6 +15,7 @@
 #include <mosquitto.h>
 #include <mqtt_protocol.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,8 +267,8 @@ static void connection_describe(const struct broker_connection *connection, int 
                   mosquitto_reason_string(reason));
     else if (reason)
         error_set(error, "the broker refuses: %s", mosquitto_reason_string(reason));
-    else if (result == MOSQ_ERR_ERRNO)
-        error_set(error, "%s", strerror(cause));
+    else if (result == MOSQ_ERR_ERRNO) /* EBADF: libmosquitto 2.1 does not tell why */
+        error_set(error, "%s", cause == EBADF ? "no connection" : strerror(cause));
     else if (result == MOSQ_ERR_EAI)
         error_set(error, "the name of the broker's host is not known");
     else
@@ -398,6 +399,7 @@ struct broker *broker_open(struct loop *loop, const struct broker_setup *setup, 
         free(broker);
         return error_null(error, "out of memory");
     }
+    (void)signal(SIGPIPE, SIG_IGN); /* with TLS, libmosquitto may write to a closed connection */
     broker->setup = *setup;
     broker->loop = loop;
     broker->pause_ms = PAUSE_MIN_MS;

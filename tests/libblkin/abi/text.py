@@ -51,7 +51,8 @@ def facts():
         symbol = symbols.pop(node.get("elf-symbol-id"), None)
         if symbol is not None:
             is_function = node.tag == "function-decl"
-            of_type = spelled(node.find("return").get("type-id")) if is_function else spelled(node.get("type-id"))
+            of = node.find("return") if is_function else node
+            of_type = "void" if of is None else spelled(of.get("type-id"))
             yield (f"{symbol.get('name')}@{symbol.get('version')}: {of_type}" +
                    (f" ({arguments(node)})" if is_function else f", {symbol.get('size')} bytes"))
     yield from (f"{name}: of no known type" for name in symbols)
