@@ -171,7 +171,7 @@ done
 relayd=$(status .relayd.pid)
 kill -TERM "${private_pid[live]}"
 is_stopped() {
-    lttng list blkin 2>/dev/null | grep -q 'blkin: \[inactive'
+    lttng --mi=xml list 2>/dev/null | grep -q '<name>blkin</name>.*<enabled>false</enabled>'
 }
 wait_for 20 live "the end of recording" is_stopped || exit 1
 kill -STOP "$relayd"
