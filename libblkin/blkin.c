@@ -459,6 +459,8 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     /* If the event is off, only a session for streaming events is left. */
     if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN))
         record_copy(span, time_ns, duration_ns, blkin_provider(), &usage);
+    else if (state & SPAN_RECORDED)
+        blkin_missed_();
     if (state & SPAN_STREAMED) {
         stream_usage(span, time_ns, &usage);
         blkin_stream_dropped(span, time_ns);

@@ -83,7 +83,8 @@ static bool socket_is_missed(const struct connection *connection, enum direction
                                 ? connection->role == ROLE_SERVER && before != DIRECTION_UNSEEN
                                 : connection->role == ROLE_CLIENT && before != DIRECTION_OUT;
 
-    return is_request && preload_config()->is_traced && !preload_is_off();
+    return is_request && preload_config()->is_traced && !preload_is_off() &&
+           (connection->is_traced || connection->checked_by != preload_config()->generation);
 }
 
 /* Called while tracing is off. Counts bytes, and gives up the connection's interactions. */
@@ -99,8 +100,10 @@ static void socket_only_count(struct connection *connection, enum direction dire
     else
         __atomic_store_n(&connection->direction, (uint8_t)direction, __ATOMIC_RELAXED);
     if ((__atomic_load_n(&connection->current, __ATOMIC_RELAXED) || file_has_deferred()) &&
-        !preload_is_off())
+        !preload_is_off()) {
+        blkin_missed_();
         PRELOAD_INSIDE(file_drop_deferred(), message_give_up_connection(connection));
+    }
 }
 
 static struct connection *socket_connection_after(const struct socket_call *call)

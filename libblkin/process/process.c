@@ -56,14 +56,15 @@ static void process_publish(void)
 {
     const struct blkin_provider *below = blkin_lttng_provider_in_use();
     const bool has_rings = ring_map() || ring_early_is_open();
-    const bool awaits = !has_rings && ring_find_state() != RING_NEVER;
+    const bool looks = !ring_map() && ring_find_state() != RING_NEVER;
+    const bool awaits = !has_rings && looks;
     const struct blkin_provider *table = has_rings ? ring_provider_use_over(below) : below;
 
     __atomic_store_n(&blkin_provider_table, table, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_original_tracepoints, awaits ? process_awaiting : table->zipkin,
                      __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_gate_,
-                     awaits ? &process_awaits_rings : table->events[BLKIN_EVENT_SPAN].enabled,
+                     looks ? &process_awaits_rings : table->events[BLKIN_EVENT_SPAN].enabled,
                      __ATOMIC_RELEASE);
 }
 
@@ -300,7 +301,7 @@ void blkin_missed_(void)
     const struct ring_map *map = ring_map();
 
     if (map) /* they came in the meantime */
-        ring_lose(map, 1);
+        ring_lose(map, 1, blkin_monotonic_ns());
     else if (ring_find_state() != RING_NEVER)
         ring_early_lose();
 }

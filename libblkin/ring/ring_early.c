@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ring_early.h"
 
+#include "libblkin/base/clock.h"
 #include "ring_write.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ static struct {
     bool is_busy; /* a lock of `used` and `room` */
     bool is_left; /* the records so far are of the user that the process was */
     size_t used;
-    uint64_t lost;
+    uint64_t lost, lost_ns; /* lost records, and the time of the last loss: CLOCK_MONOTONIC */
     char room[EARLY_BYTES] __attribute__((aligned(8)));
 } early;
 
@@ -59,7 +60,20 @@ void ring_early_open(void)
 
 void ring_early_lose(void)
 {
+    __atomic_store_n(&early.lost_ns, blkin_monotonic_ns(), __ATOMIC_RELAXED);
     (void)__atomic_add_fetch(&early.lost, 1, __ATOMIC_RELAXED);
+}
+
+/* A thread that begins many spans notes only some of the lost ones: the last may be a little
+ * later than lost_ns. */
+#define EARLY_UNSURE_NS UINT64_C(100000000)
+
+static void early_report(const struct ring_map *map)
+{
+    const uint64_t lost = __atomic_exchange_n(&early.lost, 0, __ATOMIC_RELAXED);
+
+    if (lost)
+        ring_lose(map, lost, __atomic_load_n(&early.lost_ns, __ATOMIC_RELAXED) + EARLY_UNSURE_NS);
 }
 
 bool ring_early_add(enum ring_which which, uint64_t kind, const void *payload, size_t length)
@@ -83,10 +97,11 @@ bool ring_early_add(enum ring_which which, uint64_t kind, const void *payload, s
 
 void ring_early_close(const struct ring_map *map)
 {
-    uint64_t lost;
     size_t size;
 
     __atomic_store_n(&early.is_open, false, __ATOMIC_RELEASE);
+    if (map)
+        early_report(map);
     if (!early_enter())
         return;
     if (__atomic_exchange_n(&early.is_left, false, __ATOMIC_RELAXED))
@@ -101,9 +116,6 @@ void ring_early_close(const struct ring_map *map)
             ring_early_lose();
     }
     early.used = 0;
-    lost = map ? __atomic_exchange_n(&early.lost, 0, __ATOMIC_RELAXED) : 0;
-    if (lost)
-        ring_lose(map, lost);
     early_leave();
 }
 

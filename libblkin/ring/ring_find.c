@@ -276,6 +276,7 @@ static enum ring_found ring_ask_again(void)
             /* the agent has left the memory since it answered, and has another one */
             ring_is_asked_twice = true;
             ring_ask(ring_path);
+            ring_early_open();
             return RING_SOON;
         }
         break;

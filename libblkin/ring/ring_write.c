@@ -193,15 +193,15 @@ __attribute__((noinline)) static bool ring_write_moved(const struct ring_part *p
     return ring_try_repeatedly(part, kind, moved, length);
 }
 
-void ring_lose(const struct ring_map *map, uint64_t records)
+void ring_lose(const struct ring_map *map, uint64_t records, uint64_t until_ns)
 {
     uint64_t *until = &map->memory->missed_until_ns;
-    const uint64_t now_ns = blkin_monotonic_ns() + ring_identity.moved_ns;
     uint64_t before = __atomic_load_n(until, __ATOMIC_RELAXED);
 
+    until_ns += ring_identity.moved_ns;
     (void)__atomic_add_fetch(&map->memory->lost, records, __ATOMIC_RELAXED);
-    while (before < now_ns && !__atomic_compare_exchange_n(until, &before, now_ns, true,
-                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    while (before < until_ns && !__atomic_compare_exchange_n(until, &before, until_ns, true,
+                                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
 }
 
@@ -217,6 +217,6 @@ bool ring_write(const struct ring_map *map, enum ring_which which, uint64_t kind
         is_written = ring_identity.moved_ns ? ring_write_moved(part, kind, payload, length)
                                             : ring_try_repeatedly(part, kind, payload, length);
     if (!is_written)
-        ring_lose(map, 1);
+        ring_lose(map, 1, blkin_monotonic_ns());
     return is_written;
 }

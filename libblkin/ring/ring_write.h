@@ -92,8 +92,9 @@ ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_
     return true;
 }
 
-/* Counts lost records in the memory. The agent then marks traces that began before now. */
-void ring_lose(const struct ring_map *map, uint64_t records);
+/* Counts lost records in the memory. The agent then marks traces that began before until_ns, of
+ * this process's CLOCK_MONOTONIC. */
+void ring_lose(const struct ring_map *map, uint64_t records, uint64_t until_ns);
 
 /*
  * Writes a record. Returns false if the record is lost, and counts it in the memory. A record is

@@ -284,6 +284,17 @@ TEST(test_way)
         (void)judge_due(judge, 250);
         CHECK_TEXT(said, verdicts[i]);
     }
+
+    /* the time of a late answer says nothing about the way of the request */
+    begin();
+    ask_from("r1", 1000000000, 900000000, 1, 1, NULL);
+    answer(ANSWER("a", TRACE("1", "10", "20")));
+    answer_at(60, "{\"id\": \"r1\", \"host\": \"b\", \"held_from\": 1, \"held_us\": 160000, "
+                  "\"took_us\": 10000, \"reach_ms\": 160, \"traces\": []}");
+    answer_at(90, "{\"id\": \"r1\", \"host\": \"b\", \"late\": true, \"took_us\": 0, "
+                  "\"traces\": [" TRACE("1", "20", "20") "]}");
+    (void)judge_due(judge, 95);
+    CHECK_TEXT(said, "1 complete: a, b\n");
 }
 
 TEST(test_yield)

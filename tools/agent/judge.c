@@ -214,28 +214,27 @@ static bool judge_lists(const json_t *hosts, const char *name)
  * this host has the answer, less the time that the host took. 0: not known. */
 static int64_t judge_read_way(const struct entry *entry, const json_t *found, int64_t now_ms)
 {
-    const int64_t way_ns =
-        now_ms * 1000000 - entry->head.came_mono_ns - number_in(found, "took_us") * 1000;
+    const int64_t way_ns = (now_ms - entry->stall_ms) * 1000000 - entry->head.came_mono_ns -
+                           number_in(found, "took_us") * 1000;
 
     return entry->head.came_mono_ns && json_object_get(found, "took_us") && way_ns > 0 ? way_ns : 0;
 }
 
 /* Returns the time by this host's clock, or a later time. Hosts of version 0.9 send a time by their
  * own clock. */
-static int64_t judge_read_held(const struct entry *entry, const struct host *host,
-                               const json_t *answer)
+static int64_t judge_read_held(const struct entry *entry, int64_t way_ns, const json_t *answer)
 {
     if (!json_object_get(answer, "held_us"))
         return number_in(answer, "held_from");
-    return entry->head.at_ns - number_in(answer, "held_us") * 1000 + host->way_ns;
+    return entry->head.at_ns - number_in(answer, "held_us") * 1000 + way_ns;
 }
 
 static void judge_add_answer(struct judge *judge, struct entry *entry, struct host *host,
-                             const json_t *answer)
+                             int64_t way_ns, const json_t *answer)
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
     const json_int_t spans = number_in(answer, "spans");
-    const int64_t held_from_ns = judge_read_held(entry, host, answer);
+    const int64_t held_from_ns = judge_read_held(entry, way_ns, answer);
     struct wanted wanted = {.why = ""};
     struct judge_trace *trace;
 
@@ -284,6 +283,7 @@ void judge_answer(struct judge *judge, const json_t *found, int64_t now_ms)
     const json_int_t more = number_in(found, "more");
     const bool is_late = json_is_true(json_object_get(found, "late"));
     const json_t *answer;
+    int64_t way_ns;
     size_t i;
     struct entry *entry = id ? judge_find_entry(judge, id) : NULL;
     struct host *host = entry && name ? judge_find_host(entry, name) : NULL;
@@ -294,19 +294,20 @@ void judge_answer(struct judge *judge, const json_t *found, int64_t now_ms)
         host = judge_add_host(entry, name);
     if (!host || (host->state == HOST_ANSWERED && !is_late))
         return;
-    host->way_ns = judge_read_way(entry, found, now_ms);
+    way_ns = judge_read_way(entry, found, now_ms);
     if (!is_late) {
         entry->waiting -= host->state == HOST_WAITING;
         host->state = HOST_ANSWERED;
         if (strcmp(name, entry->head.host) == 0)
             entry->deadline_ms = now_ms + entry->timeout_ms;
-        host->held_from_ns = judge_read_held(entry, host, found);
+        host->way_ns = way_ns;
+        host->held_from_ns = judge_read_held(entry, way_ns, found);
         host->reach_ms = number_in(found, "reach_ms");
         entry->more += more > 0 ? (uint64_t)more : 0;
         (void)snprintf(host->error, sizeof(host->error), "%s", text_in(found, "error"));
     }
     json_array_foreach(json_object_get(found, "traces"), i, answer)
-        judge_add_answer(judge, entry, host, answer);
+        judge_add_answer(judge, entry, host, way_ns, answer);
 }
 
 bool judge_is_answered(const struct judge *judge, const char *id, const json_t *away)
@@ -559,6 +560,7 @@ int64_t judge_due(struct judge *judge, int64_t now_ms)
 void judge_note_stall(struct judge *judge, int64_t stall_ms)
 {
     for (struct entry *entry = judge->entries; entry; entry = entry->next) {
+        entry->stall_ms += stall_ms;
         entry->deadline_ms += entry->deadline_ms ? stall_ms : 0;
         entry->limit_ms += entry->limit_ms ? stall_ms : 0;
     }

@@ -45,6 +45,7 @@ struct entry {
     int64_t timeout_ms;
     int64_t deadline_ms; /* of other hosts' answers; 0: this host has not answered yet */
     int64_t limit_ms;    /* of this host's own answer; 0: not set yet */
+    int64_t stall_ms;    /* this process stood still for so long since the request */
     char doubt[128];     /* see judge_doubt() */
     uint64_t more;       /* number of found traces that are not in `traces` */
     bool is_done;

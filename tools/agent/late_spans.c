@@ -131,7 +131,7 @@ static void late_spans_take_trace(struct late_spans *late_spans, const struct re
     if (!trace) /* no room: no late spans */
         trace = &unknown;
     is_first = trace->sdk_take == 0;
-    if (!request->is_late || is_first)
+    if (!request->is_late || (is_first && !trace->watched_ms))
         late_spans_watch(trace, request->id, request->host);
     /* the store compares also the upper half of ids, which the first request may not know */
     if (is_first || (!trace->sdk.trace_id_high && id.high))
@@ -210,6 +210,7 @@ static bool late_spans_ask(const struct late_spans *late_spans, const struct col
         return false;
     request->is_late = true;
     request->asker = asker_hold(&agent->late_asker);
+    request->due_ms = clock_ms();
     request->came_mono_ns = clock_ns();
     request->at_ns = wall_clock_ns();
     if (!since_ns)
@@ -251,6 +252,8 @@ int64_t late_spans_look(struct late_spans *late_spans)
 
     if (clock_ms() < late_spans->next_ms)
         return late_spans->next_ms;
+    if (late_spans->agent->is_stopping || late_spans->agent->all) /* send_all.h gets them */
+        return INT64_MAX;
     late_spans->next_ms = INT64_MAX;
     collected_for_each(trace, late_spans->agent->collected)
     {

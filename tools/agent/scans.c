@@ -50,15 +50,17 @@ static void scans_set_rest(struct scans *scans)
         scans->begun_ms + config_integer(agent->config, "fetch-interval-ms");
     const int64_t crowd = 1 + payers_crowd(&agent->askers, asker ? &asker->payer : NULL);
     const int64_t rest_ms = clock_ms() + REST * crowd * scans->result.cpu_ns / 1000000;
+    const int64_t next_ms = interval_ms > rest_ms ? interval_ms : rest_ms;
 
-    scans->next_ms = interval_ms > rest_ms ? interval_ms : rest_ms;
+    if (asker != &agent->late_asker) /* windows do not wait for late spans */
+        scans->next_ms = next_ms;
     if (agent->scan_queue.taken->last_ms == 0) {
-        scan_queue_rest(&agent->scan_queue, asker, scans->next_ms);
+        scan_queue_rest(&agent->scan_queue, asker, next_ms);
         return;
     }
     if (!request_is_list(agent->scan_queue.taken)) /* a list sends no span */
         scans->last_allowance -= (int64_t)scans->result.bytes_found;
-    scans->next_last_ms = scans->next_ms;
+    scans->next_last_ms = next_ms;
 }
 
 /* Adds the passed time's share of keep-minute-bytes to the allowance of windows. Returns true if
