@@ -100,10 +100,8 @@ static void socket_only_count(struct connection *connection, enum direction dire
     else
         __atomic_store_n(&connection->direction, (uint8_t)direction, __ATOMIC_RELAXED);
     if ((__atomic_load_n(&connection->current, __ATOMIC_RELAXED) || file_has_deferred()) &&
-        !preload_is_off()) {
-        blkin_missed_();
+        !preload_is_off())
         PRELOAD_INSIDE(file_drop_deferred(), message_give_up_connection(connection));
-    }
 }
 
 static struct connection *socket_connection_after(const struct socket_call *call)
