@@ -9,6 +9,7 @@ import xml.etree.ElementTree as tree
 
 root = tree.parse(sys.stdin).getroot()
 types = {node.get("id"): node for node in root.iter() if node.get("id") and node.tag not in ("subrange", "elf-symbol")}
+typedefs = {node.get("type-id"): node.get("name") for node in root.iter("typedef-decl")}
 # abidw 2.6 lists undefined symbols, too, although it is told to drop them
 symbols = {f"{symbol.get('name')}@@{symbol.get('version')}": symbol for symbol in root.iter("elf-symbol")
            if symbol.get("is-defined") == "yes"}
@@ -28,7 +29,8 @@ def spelled(type_id):
         return spelled(inner)
     if node.tag == "function-type":
         return f"function({arguments(node)})"
-    return {"class-decl": "struct ", "union-decl": "union ", "enum-decl": "enum "}.get(node.tag, "") + node.get("name")
+    name = typedefs.get(type_id, "") if node.get("name") == "__anonymous_enum__" else node.get("name")  # abidw 3.0
+    return {"class-decl": "struct ", "union-decl": "union ", "enum-decl": "enum "}.get(node.tag, "") + name
 
 
 def arguments(node):
@@ -51,8 +53,9 @@ def facts():
         symbol = symbols.pop(node.get("elf-symbol-id"), None)
         if symbol is not None:
             is_function = node.tag == "function-decl"
-            of = node.find("return") if is_function else node
-            of_type = "void" if of is None else spelled(of.get("type-id"))
+            if is_function and node.find("return") is None:
+                node = types[node.get("type-id")]  # abidw 3.0: the type is elsewhere
+            of_type = spelled((node.find("return") if is_function else node).get("type-id"))
             yield (f"{symbol.get('name')}@{symbol.get('version')}: {of_type}" +
                    (f" ({arguments(node)})" if is_function else f", {symbol.get('size')} bytes"))
     yield from (f"{name}: of no known type" for name in symbols)
