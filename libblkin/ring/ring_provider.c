@@ -45,13 +45,14 @@ static const struct ring_over_event *ring_over_event(struct packed_event *event)
 static void ring_put(enum ring_which which, uint64_t kind, const void *payload, size_t length)
 {
     const struct ring_map *map = ring_map();
-    const bool is_taken = !map && ring_early_add(which, kind, payload, length);
 
-    if (!map && !is_taken)
+    if (!map && ring_early_add(which, kind, payload, length))
+        return;
+    if (!map) /* it may have come in the meantime */
         map = ring_map();
     if (map)
         (void)ring_write(map, which, kind, payload, length);
-    else if (!is_taken)
+    else
         ring_early_lose();
 }
 

@@ -211,7 +211,8 @@ static bool judge_lists(const json_t *hosts, const char *name)
 }
 
 /* Returns the longest time that the request may have been on its way to the host: the time until
- * this host has the answer, less the time that the host took. 0: not known. */
+ * this host has the answer, less the time that the host took and this host's stalls. 0: not
+ * known. */
 static int64_t judge_read_way(const struct entry *entry, const json_t *found, int64_t now_ms)
 {
     const int64_t way_ns = (now_ms - entry->stall_ms) * 1000000 - entry->head.came_mono_ns -

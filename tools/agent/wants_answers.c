@@ -69,6 +69,7 @@ static json_t *found_list_collected(const struct collected *collected,
                                     const struct request *request, const json_t *found,
                                     size_t requests)
 {
+    const bool is_new_only = request->last_ms > 0 || request->is_late;
     struct found_list listing = {request, json_array(), FEED_NAMED_MAX, FOUND_IDS_MAX};
     const json_t *trace;
     size_t i;
@@ -77,16 +78,14 @@ static json_t *found_list_collected(const struct collected *collected,
         /* each request of the scan gets an equal part of one message's room */
         listing.traces_left /= requests;
         listing.ids_left /= requests;
-        json_array_foreach(json_object_get(found, "traces"), i, trace)
-            found_add_trace(&listing, collected_copy(collected, trace));
-    } else if (request->is_late) { /* the first answer had the other spans */
-        json_array_foreach(json_object_get(found, "traces"), i, trace)
-        {
-            if (found_is_of(request, trace))
-                found_add_trace(&listing, collected_copy(collected, trace));
-        }
     }
-    for (size_t k = 0; k < request->count && !request->is_late; k++) {
+    /* of a late answer, the first answer had the other spans */
+    json_array_foreach(is_new_only ? json_object_get(found, "traces") : NULL, i, trace)
+    {
+        if (request->last_ms > 0 || found_is_of(request, trace))
+            found_add_trace(&listing, collected_copy(collected, trace));
+    }
+    for (size_t k = 0; k < request->count && !is_new_only; k++) {
         const struct collected_trace *known = collected_find(collected, request->traces[k].id);
 
         if (known)
