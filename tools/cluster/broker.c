@@ -27,8 +27,9 @@
 #define PAUSE_MAX_MS   10000
 #define PAUSE_LONG_MS  30000 /* so that another client with the same id is not disconnected soon */
 #define BROKER_TICK_MS 1000
-#define IN_FLIGHT      100 /* the most messages in each direction without a PUBACK */
-#define READS          64  /* the most calls of mosquitto_loop_read() in one broker_serve() */
+#define THREAD_END_MS  1000 /* broker_close() waits at most this long for a connecting thread */
+#define IN_FLIGHT      100  /* the most messages in each direction without a PUBACK */
+#define READS          64   /* the most calls of mosquitto_loop_read() in one broker_serve() */
 
 /* Each connection has its own client, so no messages of an earlier connection are in it. */
 struct broker_connection {
@@ -419,6 +420,11 @@ void broker_close(struct broker *broker)
         loop_unwatch(broker->loop, &broker->watched);
     free(broker);
     if (connection && !connection->is_open) {
+        /* the process may end soon, and then OpenSSL must not be in use: its exit handler frees
+         * what the thread needs for a handshake */
+        struct pollfd end = {.fd = connection->end_fd, .events = POLLIN};
+
+        (void)poll(&end, 1, THREAD_END_MS);
         if (!atomic_flag_test_and_set(&connection->is_left_by_one)) {
             (void)pthread_detach(connection->thread); /* the thread frees the connection */
             return;
