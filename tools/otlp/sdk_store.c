@@ -19,11 +19,17 @@ struct stored_origin {
     char bytes[];
 };
 
+/* A trace with at least one span. */
+struct stored_trace {
+    struct table_link in_table;
+    uint64_t id_high, id;
+    struct cds_list_head spans; /* the newest first */
+};
+
 struct stored_span {
-    struct cds_list_head in_list;
-    struct table_link in_table; /* of the spans of one trace, the newest is first */
+    struct cds_list_head in_list, in_trace;
+    struct stored_trace *trace;
     struct stored_origin *scope;
-    uint64_t trace_id_high, trace_id;
     uint64_t number; /* in the order in which spans arrived, from 1 */
     int64_t start_ns, end_ns;
     int64_t came_ns, ended_ns; /* CLOCK_MONOTONIC */
@@ -38,7 +44,7 @@ struct sdk_store {
     struct stored_origin *scope;            /* of the last span; NULL: not known */
     uint64_t resource_number, scope_number; /* their numbers in the request; 0: not known */
     struct table traces;
-    struct sdk_held held;
+    struct sdk_held held; /* without `traces` */
 };
 
 /* Counts bytes that were taken; sign -1: that were freed. */
@@ -55,14 +61,42 @@ static uint64_t store_hash(const struct sdk_store *store, uint64_t high, uint64_
     return hash_mix(hash_mix(store->traces.seed ^ high) ^ low);
 }
 
-static struct stored_span *store_newest(const struct sdk_store *store, uint64_t high, uint64_t low,
-                                        uint64_t hash)
+/* NULL: the store has no span of this trace. */
+static struct stored_trace *store_trace(const struct sdk_store *store, uint64_t high, uint64_t low)
 {
-    struct stored_span *span;
+    struct stored_trace *trace;
 
-    table_find(span, &store->traces, hash, in_table,
-               span->trace_id_high == high && span->trace_id == low);
-    return span;
+    table_find(trace, &store->traces, store_hash(store, high, low), in_table,
+               trace->id_high == high && trace->id == low);
+    return trace;
+}
+
+/* Returns the trace, which may be new and empty. NULL: out of memory. */
+static struct stored_trace *store_use_trace(struct sdk_store *store, uint64_t high, uint64_t low)
+{
+    struct stored_trace *trace = store_trace(store, high, low);
+
+    if (trace)
+        return trace;
+    trace = malloc(sizeof(*trace));
+    if (!trace)
+        return NULL;
+    trace->id_high = high;
+    trace->id = low;
+    CDS_INIT_LIST_HEAD(&trace->spans);
+    table_add(&store->traces, &trace->in_table, store_hash(store, high, low));
+    store_count(store, sizeof(*trace), 1);
+    return trace;
+}
+
+/* Frees the trace if no span is left. */
+static void store_release_trace(struct sdk_store *store, struct stored_trace *trace)
+{
+    if (!cds_list_empty(&trace->spans))
+        return;
+    table_remove(&store->traces, &trace->in_table);
+    store_count(store, sizeof(*trace), -1);
+    free(trace);
 }
 
 /* ---- resources and scopes -------------------------------------------------------------------- */
@@ -159,14 +193,13 @@ static void store_note_lost(struct sdk_held *held, int64_t came_ns, int64_t ende
 /* Removes the oldest span of the store. */
 static void store_forget(struct sdk_store *store, struct stored_span *span)
 {
-    store->held.traces -=
-        store_newest(store, span->trace_id_high, span->trace_id, span->in_table.hash) == span;
     store->held.spans--;
     store->held.overwritten++;
     store_note_lost(&store->held, span->came_ns, span->ended_ns);
     store_count(store, sizeof(*span) + span->length, -1);
     cds_list_del(&span->in_list);
-    table_remove(&store->traces, &span->in_table);
+    cds_list_del(&span->in_trace);
+    store_release_trace(store, span->trace);
     origin_release(store, span->scope);
     free(span);
 }
@@ -211,25 +244,26 @@ enum sdk_added sdk_store_add(struct sdk_store *store, const struct otlp_origin *
     const uint64_t part = memory->bytes / 16;
     const uint64_t shared = origin->resource.length + origin->schema.length + origin->scope.length +
                             origin->scope_schema.length;
-    const uint64_t hash = store_hash(store, span->trace_id_high, span->trace_id);
     struct stored_origin *scope;
+    struct stored_trace *trace;
     struct stored_span *stored;
 
     if (shared > (part < SDK_ORIGIN_MAX ? part : SDK_ORIGIN_MAX) || bytes > 2 * part ||
-        !store_make_room(store, MALLOC_BYTES(bytes) + shared +
+        !store_make_room(store, MALLOC_BYTES(bytes) + MALLOC_BYTES(sizeof(*trace)) + shared +
                                     2 * MALLOC_BYTES(sizeof(struct stored_origin))))
         return SDK_TOO_LARGE;
     stored = malloc(bytes);
-    scope = stored ? store_use_scope(store, origin) : NULL;
+    trace = stored ? store_use_trace(store, span->trace_id_high, span->trace_id) : NULL;
+    scope = trace ? store_use_scope(store, origin) : NULL;
     if (!scope) {
+        if (trace)
+            store_release_trace(store, trace);
         free(stored);
         return SDK_NO_MEMORY;
     }
-    store->held.traces += !store_newest(store, span->trace_id_high, span->trace_id, hash);
     *stored = (struct stored_span){
+        .trace = trace,
         .scope = scope,
-        .trace_id_high = span->trace_id_high,
-        .trace_id = span->trace_id,
         .number = ++memory->came,
         .start_ns = span->start_ns,
         .end_ns = span->end_ns,
@@ -241,7 +275,7 @@ enum sdk_added sdk_store_add(struct sdk_store *store, const struct otlp_origin *
     (void)text_copy(stored->raw, span->raw);
     store_count(store, bytes, 1);
     store->held.spans++;
-    table_add(&store->traces, &stored->in_table, hash);
+    cds_list_add(&stored->in_trace, &trace->spans);
     cds_list_add_tail(&stored->in_list, &store->spans);
     return SDK_ADDED;
 }
@@ -270,24 +304,21 @@ static void store_give(const struct stored_span *stored, otlp_span_fn *call, voi
 static uint64_t store_take(const struct sdk_store *store, struct sdk_wanted *wanted,
                            otlp_span_fn *call, void *context)
 {
-    const uint64_t high = wanted->trace_id_high, low = wanted->trace_id;
-    const uint64_t hash = store_hash(store, high, low);
-    const struct stored_span *span = store_newest(store, high, low, hash);
-    const uint64_t newest = span ? span->number : 0;
+    const struct stored_trace *trace = store_trace(store, wanted->trace_id_high, wanted->trace_id);
+    const struct stored_span *span;
 
-    if (span)
-        wanted->ended_ns = store_later(wanted->ended_ns, store->held.ended_ns);
-    table_for_each_of(span, &store->traces, hash, in_table)
+    if (!trace)
+        return 0;
+    wanted->ended_ns = store_later(wanted->ended_ns, store->held.ended_ns);
+    cds_list_for_each_entry(span, &trace->spans, in_trace)
     {
-        if (span->trace_id_high != high || span->trace_id != low)
-            continue;
         if (span->number <= wanted->after)
             break;
         if (call)
             store_give(span, call, context);
         wanted->spans++;
     }
-    return newest;
+    return cds_list_first_entry(&trace->spans, struct stored_span, in_trace)->number;
 }
 
 void sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *wanted, otlp_span_fn *call,
@@ -325,7 +356,10 @@ void sdk_memory_copy(const struct sdk_memory *memory, int64_t from_ns, int64_t u
 
 struct sdk_held sdk_store_held(const struct sdk_store *store)
 {
-    return store->held;
+    struct sdk_held held = store->held;
+
+    held.traces = store->traces.count;
+    return held;
 }
 
 struct sdk_held sdk_memory_held(const struct sdk_memory *memory)
@@ -337,7 +371,7 @@ struct sdk_held sdk_memory_held(const struct sdk_memory *memory)
     cds_list_for_each_entry(store, &memory->stores, in_list)
     {
         held.spans += store->held.spans;
-        held.traces += store->held.traces;
+        held.traces += store->traces.count;
         held.overwritten += store->held.overwritten;
         store_note_lost(&held, store->held.came_ns, store->held.ended_ns);
     }
