@@ -16,7 +16,7 @@ plant_crash() {
 }
 # crash: waits until the trace is in the state, then ends the agent by a fault.
 crash() {
-    wait_for 10 agent "the trace in agent.fetched" grep -qs "$ID" "$WORK/state/agent.fetched" || exit 1
+    wait_for 10 agent "the trace in agent.fetched*" grep -qs "$ID" "$WORK"/state/agent.fetched* || exit 1
     stop_part agent SEGV 10
     [ -e "$WORK/state/agent.crashed" ] || fail "a crash leaves no note"
 }
@@ -41,7 +41,7 @@ is totals traces_skipped 0 || fail "a trace is skipped after one crash"
 make "slow 250"
 wait_for 20 agent "another trace that is asked for" is open_traces 1 || exit 1
 crash
-sed -i '/"open":true/s/"deaths":0/"deaths":1/' "$WORK/state/agent.fetched" # not by jq: the file has -2^63
+sed -i '/"open":true/s/"deaths":0/"deaths":1/' "$WORK"/state/agent.fetched* # not by jq: the files have -2^63
 start_agent
 wait_for 20 agent "a trace that is skipped" is totals traces_skipped 1 || exit 1
 wait_for 20 agent "the span of an incomplete trace" grep -qs 'two agents in a row crashed' "$WORK/taken" || exit 1

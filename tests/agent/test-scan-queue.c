@@ -307,15 +307,25 @@ TEST(test_windows)
     collected_free(collected);
 }
 
-/* Writes the file as one agent, and reads it as the next agent. */
-static struct collected *read_again(struct collected *collected, const char *path)
+/* Writes the file of all traces, or of changes. Returns the number of changes in it. */
+static uint64_t write_file(struct collected *collected, const char *path, bool all,
+                           uint64_t settled)
 {
     struct error error;
     size_t length;
-    char *text = collected_text(collected, UINT64_MAX, &length);
+    uint64_t changes = 0;
+    char *text = all ? collected_text_of_all(collected, settled, &length, &changes)
+                     : collected_text(collected, settled, &length);
 
     CHECK(text && file_write(path, text, length, true, &error));
     free(text);
+    return changes;
+}
+
+/* Writes the file of all traces as one agent, and reads it as the next agent. */
+static struct collected *read_again(struct collected *collected, const char *path)
+{
+    (void)write_file(collected, path, true, UINT64_MAX);
     collected_free(collected);
     collected = collected_new();
     collected_load(collected, path);
@@ -396,6 +406,43 @@ static bool file_has(struct collected *collected, const char *part)
 
     free(text);
     return has;
+}
+
+/* The file of changes has what the file of all traces lacks, and no more. */
+TEST(test_two_files)
+{
+    char all[] = "/tmp/scan-queue.XXXXXX", new[] = "/tmp/scan-queue.XXXXXX";
+    struct collected *collected = collected_new();
+    json_t *json = found("00000000000000070000000000000002", 1, "a1", "a0");
+    uint64_t changes;
+    struct collected_trace *trace;
+
+    CHECK(mkstemp(all) >= 0 && mkstemp(new) >= 0);
+    for (uint64_t id = 1; id <= 3; id++)
+        collected_open(collected_get(collected, id_of(id)), 0, "first");
+    collected_add(collected, json);
+    collected_note_given(collected, id_of(3), 10);
+    changes = write_file(collected, all, true, 9);
+    collected_close(collected_find(collected, id_of(2))); /* while the file is written */
+    collected_saved_all(collected, changes);
+    CHECK(!file_has(collected, "000000000001\"") && file_has(collected, "000000000002\"") &&
+          file_has(collected, "000000000003\""));
+    collected_open(collected_get(collected, id_of(4)), 0, "new");
+    (void)write_file(collected, new, false, UINT64_MAX);
+    collected_free(collected);
+
+    collected = collected_new();
+    collected_load(collected, all);
+    collected_load(collected, new);
+    CHECK(collected_traces(collected)->count == 4);
+    trace = collected_find(collected, id_of(2));
+    CHECK(trace && !trace->is_open && trace->found.spans == 0);
+    trace = collected_find(collected, id_of(4));
+    CHECK(trace && trace->is_open);
+    collected_free(collected);
+    json_decref(json);
+    (void)unlink(all);
+    (void)unlink(new);
 }
 
 /* The file has each change: a changed trace gets a new line. */

@@ -77,7 +77,8 @@ wait_for 10 agent "its verdict" is open_traces 0 || exit 1
 make "after"
 wait_for 20 agent "the late span" has_spans "$ID" "4 4" || exit 1
 is_settled() {
-    ! grep -qE '"(open|unsent)":true' "$WORK/state/agent.fetched"
+    jq -es '[.[].traces[]] | INDEX(.id) | all(.open or .unsent | not)' \
+        "$WORK/state/agent.fetched" "$WORK/state/agent.fetched-new" >/dev/null
 }
 wait_for 10 agent "that all is settled" is_settled || exit 1
 kill -s KILL "${private_pid[agent]}"

@@ -127,6 +127,7 @@ bool agent_open(struct agent *agent, struct error *error)
     askers_begin(&agent->askers);
     agent_path(agent, "agent.json", agent->totals_file);
     agent_path(agent, "agent.fetched", agent->collected_file);
+    agent_path(agent, "agent.fetched-new", agent->changed_file);
     if (!folder_make_private(config_text(agent->config, "state-dir"), error))
         return false;
     agent_limit_requests(agent);
@@ -140,6 +141,7 @@ bool agent_open(struct agent *agent, struct error *error)
     if (!agent->collected)
         return error_set(error, "out of memory");
     collected_load(agent->collected, agent->collected_file);
+    collected_load(agent->collected, agent->changed_file);
     return true;
 }
 
@@ -181,17 +183,40 @@ void agent_save(struct agent *agent)
     if (agent->export)
         export_add_account(agent->export, &totals.sinks, true);
     text = agent_totals_text(&totals, json_incref(agent->alarms_seen), &length);
-    /* written after collected_file: each alarm in totals_file must have its trace there */
+    /* written after changed_file: each alarm in totals_file must have its trace there */
     saver_write_in_turn(agent->totals_file, text, length);
+}
+
+static void agent_saved_all(void *context, const char *problem)
+{
+    struct agent *agent = context;
+
+    if (!problem)
+        collected_saved_all(agent->collected, agent->changes_in_all);
+}
+
+static void agent_save_all(struct agent *agent, uint64_t settled)
+{
+    size_t length = 0;
+    char *text = collected_text_of_all(agent->collected, settled, &length, &agent->changes_in_all);
+
+    saver_write(agent->collected_file, text, length);
+    agent->all_due_ms = clock_ms() + COLLECTED_ALL_MS;
+    agent->all_saved = (struct saver_wait){.done = agent_saved_all, .context = agent};
+    if (text)
+        saver_then(&agent->all_saved);
 }
 
 void agent_save_collected(struct agent *agent)
 {
+    const uint64_t settled = agent->export ? export_settled(agent->export) : UINT64_MAX;
     size_t length = 0;
-    char *text = collected_text(
-        agent->collected, agent->export ? export_settled(agent->export) : UINT64_MAX, &length);
+    char *text;
 
-    saver_write_often(agent->collected_file, text, length);
+    if (clock_ms() >= agent->all_due_ms && !agent->all_saved.is_set)
+        agent_save_all(agent, settled);
+    text = collected_text(agent->collected, settled, &length);
+    saver_write_often(agent->changed_file, text, length);
 }
 
 void agent_say_state(struct agent *agent, enum message_id id, const char *text)

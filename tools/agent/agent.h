@@ -20,6 +20,7 @@
 #include "collected.h"
 #include "scan_queue.h"
 #include "tools/base/loop.h"
+#include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/base/totals.h"
 #include "tools/config/frame.h"
@@ -83,9 +84,12 @@ struct agent {
     struct payers askers;    /* askers.h */
     struct asker late_asker; /* of the requests for late spans; not in the list */
     json_t *alarms_seen;     /* the read alarms at the last poll: see watcher.h */
-    char totals_file[4096], collected_file[4096];
-    char said[1024]; /* the last state that was logged */
-    int64_t said_ms; /* when it was logged */
+    char totals_file[4096], collected_file[4096], changed_file[4096]; /* see collected.h */
+    int64_t all_due_ms;      /* when collected_file is written again */
+    uint64_t changes_in_all; /* in the text for collected_file that was last given to the saver */
+    struct saver_wait all_saved; /* set until that text is written */
+    char said[1024];             /* the last state that was logged */
+    int64_t said_ms;             /* when it was logged */
 
     struct wants *wants;
     struct alarms *alarms;

@@ -27,23 +27,28 @@ struct collected {
     int64_t forgotten_mono_ns;                /* the latest until_mono_ns of a removed trace */
     struct collected_window windows[WINDOWS]; /* in the order of collected_note_window() */
     size_t window_count;
-    bool waits; /* see collected_waits() */
+    bool waits;                   /* see collected_waits() */
+    uint64_t changes;             /* of all traces so far */
+    struct cds_list_head changed; /* traces of the file of changes, in the order of changes */
 };
 
 struct collected *collected_new(void)
 {
     struct collected *collected = calloc(1, sizeof(*collected));
 
-    if (collected && table_init(&collected->traces))
-        return collected;
-    free(collected);
-    return NULL;
+    if (!collected || !table_init(&collected->traces)) {
+        free(collected);
+        return NULL;
+    }
+    CDS_INIT_LIST_HEAD(&collected->changed);
+    return collected;
 }
 
 static void collected_free_trace(struct table_link *link)
 {
     struct collected_trace *trace = caa_container_of(link, struct collected_trace, in_table);
 
+    cds_list_del(&trace->in_changed);
     trace_spans_free(&trace->found);
     free(trace->line);
     free(trace);
@@ -71,6 +76,12 @@ struct collected_trace *collected_find(const struct collected *collected, struct
     return trace;
 }
 
+static void collected_remove(struct collected *collected, struct collected_trace *trace)
+{
+    table_remove(&collected->traces, &trace->in_table);
+    collected_free_trace(&trace->in_table);
+}
+
 /* Removes closed and settled traces that were last collected before that time. */
 static void collected_forget(struct collected *collected, int64_t before_mono_ns)
 {
@@ -83,8 +94,7 @@ static void collected_forget(struct collected *collected, int64_t before_mono_ns
             continue;
         if (trace->until_mono_ns > collected->forgotten_mono_ns)
             collected->forgotten_mono_ns = trace->until_mono_ns;
-        table_remove(&collected->traces, &trace->in_table);
-        collected_free_trace(&trace->in_table);
+        collected_remove(collected, trace);
     }
 }
 
@@ -113,15 +123,20 @@ struct collected_trace *collected_get(struct collected *collected, struct trace_
     if (!trace)
         return NULL;
     trace->id = id;
+    trace->collected = collected;
+    CDS_INIT_LIST_HEAD(&trace->in_changed);
     table_add(&collected->traces, &trace->in_table, hash_number(collected->traces.seed, id.low));
     return trace;
 }
 
-/* Frees the trace's line of the file, which contains members that have changed. */
+/* Notes that members have changed that the trace's line of the files contains. */
 static void collected_change(struct collected_trace *trace)
 {
     free(trace->line);
     trace->line = NULL;
+    trace->change = ++trace->collected->changes;
+    cds_list_del(&trace->in_changed);
+    cds_list_add_tail(&trace->in_changed, &trace->collected->changed);
 }
 
 void collected_open(struct collected_trace *trace, int64_t asked_begin_ns, const char *why)
@@ -312,9 +327,9 @@ json_t *collected_copy(const struct collected *collected, const json_t *found)
     return copy;
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- the files ------------------------------------------------------------------------------- */
 
-/* Returns the trace's line of the file; NULL: out of memory. */
+/* Returns the trace's line of the files; NULL: out of memory. */
 static char *collected_line(const struct collected_trace *trace)
 {
     const bool is_sent = trace->given == 0 && !trace->is_unsent;
@@ -363,40 +378,54 @@ static void collected_print_windows(FILE *file, struct collected *collected, uin
     }
 }
 
-/* Formats only the lines of changed traces, because there may be many alarms a second. */
-static bool collected_print_all(FILE *file, struct collected *collected, uint64_t settled)
+/* Prints the trace, and a comma before it if it is not the first one. Formats only a changed trace,
+ * because there may be many alarms a second. */
+static bool collected_print_trace(FILE *file, struct collected_trace *trace, bool is_first)
 {
-    struct collected_trace *trace;
-    const char *comma = "";
+    if (!trace->line)
+        trace->line = collected_line(trace);
+    return trace->line && fprintf(file, "%s\n%s", is_first ? "" : ",", trace->line) > 0;
+}
+
+static bool collected_print(FILE *file, struct collected *collected, bool all, uint64_t settled)
+{
+    struct collected_trace *trace, *next;
+    bool is_printed = true, is_first = true;
     char boot[BOOT_ID_MAX];
 
     collected->waits = false;
-    boot_id_read(boot);
-    (void)fprintf(file, "{\"boot\": \"%s\", \"forgotten\": %" PRId64 ", \"traces\": [", boot,
-                  collected->forgotten_mono_ns);
-    table_for_each(trace, &collected->traces, in_table)
+    cds_list_for_each_entry_safe(trace, next, &collected->changed, in_changed)
     {
         collected_settle(trace, settled);
         collected->waits |= trace->given != 0;
-        if (!trace->line)
-            trace->line = collected_line(trace);
-        if (!trace->line)
-            return false;
-        (void)fprintf(file, "%s\n%s", comma, trace->line);
-        comma = ",";
+    }
+    boot_id_read(boot);
+    (void)fprintf(file, "{\"boot\": \"%s\", \"forgotten\": %" PRId64 ", \"traces\": [", boot,
+                  collected->forgotten_mono_ns);
+    if (all) {
+        table_for_each(trace, &collected->traces, in_table)
+        {
+            is_printed &= collected_print_trace(file, trace, is_first);
+            is_first = false;
+        }
+    } else {
+        cds_list_for_each_entry(trace, &collected->changed, in_changed)
+        {
+            is_printed &= collected_print_trace(file, trace, is_first);
+            is_first = false;
+        }
     }
     collected_print_windows(file, collected, settled);
-    return fprintf(file, "]}\n") > 0;
+    return fprintf(file, "]}\n") > 0 && is_printed;
 }
 
-char *collected_text(struct collected *collected, uint64_t settled, size_t *length)
+static char *collected_print_text(struct collected *collected, bool all, uint64_t settled,
+                                  size_t *length)
 {
     char *text = NULL;
     FILE *file = open_memstream(&text, length);
-    bool is_printed;
+    const bool is_printed = file && collected_print(file, collected, all, settled);
 
-    collected_forget(collected, clock_ns() - COLLECTED_AGE_NS);
-    is_printed = file && collected_print_all(file, collected, settled);
     if ((file && fclose(file) != 0) || !is_printed) {
         free(text);
         text = NULL;
@@ -404,19 +433,56 @@ char *collected_text(struct collected *collected, uint64_t settled, size_t *leng
     return text;
 }
 
-static void collected_load_trace(struct collected *collected, const json_t *json)
+char *collected_text(struct collected *collected, uint64_t settled, size_t *length)
 {
+    return collected_print_text(collected, false, settled, length);
+}
+
+char *collected_text_of_all(struct collected *collected, uint64_t settled, size_t *length,
+                            uint64_t *changes)
+{
+    char *text;
+
+    collected_forget(collected, clock_ns() - COLLECTED_AGE_NS);
+    text = collected_print_text(collected, true, settled, length);
+    *changes = collected->changes;
+    return text;
+}
+
+void collected_saved_all(struct collected *collected, uint64_t changes)
+{
+    struct collected_trace *trace, *next;
+
+    cds_list_for_each_entry_safe(trace, next, &collected->changed, in_changed)
+    {
+        if (trace->change > changes)
+            break;
+        if (trace->given) /* changes when it is settled */
+            continue;
+        cds_list_del_init(&trace->in_changed);
+    }
+}
+
+static void collected_load_trace(struct collected *collected, const json_t *json, bool is_same_boot)
+{
+    const bool is_open = json_is_true(json_object_get(json, "open"));
     struct trace_id id;
     struct collected_trace *trace;
 
     if (!trace_id_read(json_string_value(json_object_get(json, "id")), &id))
         return;
-    trace = collected_get(collected, id);
+    trace = is_same_boot || is_open ? collected_get(collected, id) : collected_find(collected, id);
     if (!trace)
         return;
+    if (!is_same_boot && !is_open) { /* open in the file of all traces */
+        collected_remove(collected, trace);
+        return;
+    }
+    trace_spans_free(&trace->found); /* of the file of all traces */
+    trace->found = (struct trace_spans){.spans = 0};
     trace->until_mono_ns = number_in(json, "mono");
     trace->from_mono_ns = number_in(json, "from");
-    trace->is_open = trace->is_ours = json_is_true(json_object_get(json, "open"));
+    trace->is_open = trace->is_ours = is_open;
     trace->was_judged = json_is_true(json_object_get(json, "judged"));
     trace->is_unsent = json_is_true(json_object_get(json, "unsent")) && !trace->is_open;
     trace->asked_begin_ns = number_in(json, "asked");
@@ -440,10 +506,7 @@ void collected_load(struct collected *collected, const char *path)
     if (is_same)
         collected->forgotten_mono_ns = number_in(json, "forgotten");
     json_array_foreach(json_object_get(json, "traces"), i, trace)
-    {
-        if (is_same || json_is_true(json_object_get(trace, "open")))
-            collected_load_trace(collected, trace);
-    }
+        collected_load_trace(collected, trace, is_same);
     json_array_foreach(is_same ? json_object_get(json, "windows") : NULL, i, window)
         collected_note_window(
             collected, (struct collected_window){json_integer_value(json_array_get(window, 0)),

@@ -1,6 +1,7 @@
 /*
  * The traces and times that this host has collected from its rings, and the found spans, so that no
- * span is sent twice. A file stores them for the next process. The oldest entries are removed.
+ * span is sent twice. Two files store them for the next process: all, every COLLECTED_ALL_MS, and
+ * what has changed since. The oldest entries are removed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,6 +11,8 @@
 #include "babeltrace-plugin/base/table.h"
 #include "tools/otlp/sdk_store.h"
 #include "trace_id.h"
+
+#include <urcu/list.h>
 
 struct collected_trace {
     struct trace_id id;
@@ -31,7 +34,10 @@ struct collected_trace {
      * records from held_from_ns on. At the last, the store had all spans of SDKs from otlp_from_ns
      * on. */
     int64_t held_from_ns, otlp_from_ns;
-    char *line; /* the line of the file; NULL: the trace has changed */
+    char *line; /* the line of the files; NULL: the trace has changed */
+    struct collected *collected;
+    uint64_t change;                 /* the number of the last change among all changes */
+    struct cds_list_head in_changed; /* empty: the file of all traces has the trace as it is */
     /* late_spans.c: */
     struct sdk_wanted sdk;        /* the spans of SDKs that were given */
     int64_t watched_ms;           /* the begin of the watch for late spans; 0: not watched */
@@ -108,12 +114,22 @@ json_t *collected_copy(const struct collected *collected, const json_t *found);
     table_for_each(trace, collected_traces(collected), in_table)
 const struct table *collected_traces(const struct collected *collected);
 
-/* Returns the text of the file; NULL: out of memory. Removes closed and settled traces ten minutes
- * after their last fetch. settled: export_settled(). Saves a trace with unsettled spans as not
- * collected, and leaves out a window with such spans. So the next process sends them again. */
+/* Returns the text of the file of changes; NULL: out of memory. settled: export_settled(). Saves a
+ * trace with unsettled spans as not collected, and leaves out a window with such spans. So the next
+ * process sends them again. */
 char *collected_text(struct collected *collected, uint64_t settled, size_t *length);
-/* Reads the file. From a file of an earlier boot, only open traces are read: they wait for a
- * verdict. A damaged file is ignored. */
+
+/* Returns the text of the file of all traces; NULL: out of memory. Removes closed and settled
+ * traces ten minutes after their last fetch. Sets *changes to the number of changes that the text
+ * has: when it is on the disk, collected_saved_all(). */
+#define COLLECTED_ALL_MS 10000
+char *collected_text_of_all(struct collected *collected, uint64_t settled, size_t *length,
+                            uint64_t *changes);
+/* Takes the traces out of the file of changes that have not changed since. */
+void collected_saved_all(struct collected *collected, uint64_t changes);
+
+/* Reads a file: first that of all traces. From a file of an earlier boot, only open traces are
+ * read: they wait for a verdict. A damaged file is ignored. */
 void collected_load(struct collected *collected, const char *path);
 
 #endif
