@@ -44,7 +44,9 @@ struct sdk_store {
     struct stored_origin *scope;            /* of the last span; NULL: not known */
     uint64_t resource_number, scope_number; /* their numbers in the request; 0: not known */
     struct table traces;
-    struct sdk_held held; /* without `traces` */
+    struct stored_trace *trace; /* of the last span, as spans of one trace follow each other; NULL:
+                                 * not known */
+    struct sdk_held held;       /* without `traces` */
 };
 
 /* Counts bytes that were taken; sign -1: that were freed. */
@@ -74,18 +76,22 @@ static struct stored_trace *store_trace(const struct sdk_store *store, uint64_t 
 /* Returns the trace, which may be new and empty. NULL: out of memory. */
 static struct stored_trace *store_use_trace(struct sdk_store *store, uint64_t high, uint64_t low)
 {
-    struct stored_trace *trace = store_trace(store, high, low);
+    struct stored_trace *trace = store->trace;
 
-    if (trace)
+    if (trace && trace->id_high == high && trace->id == low)
         return trace;
-    trace = malloc(sizeof(*trace));
-    if (!trace)
-        return NULL;
-    trace->id_high = high;
-    trace->id = low;
-    CDS_INIT_LIST_HEAD(&trace->spans);
-    table_add(&store->traces, &trace->in_table, store_hash(store, high, low));
-    store_count(store, sizeof(*trace), 1);
+    trace = store_trace(store, high, low);
+    if (!trace) {
+        trace = malloc(sizeof(*trace));
+        if (!trace)
+            return NULL;
+        trace->id_high = high;
+        trace->id = low;
+        CDS_INIT_LIST_HEAD(&trace->spans);
+        table_add(&store->traces, &trace->in_table, store_hash(store, high, low));
+        store_count(store, sizeof(*trace), 1);
+    }
+    store->trace = trace;
     return trace;
 }
 
@@ -94,6 +100,8 @@ static void store_release_trace(struct sdk_store *store, struct stored_trace *tr
 {
     if (!cds_list_empty(&trace->spans))
         return;
+    if (store->trace == trace)
+        store->trace = NULL;
     table_remove(&store->traces, &trace->in_table);
     store_count(store, sizeof(*trace), -1);
     free(trace);
