@@ -127,6 +127,24 @@ TEST(test_stalled)
     forget_all();
 }
 
+/* A program that leaves before the answer is not refused. */
+TEST(test_left)
+{
+    const pid_t service = begin();
+    int socket;
+
+    (void)kill(service, SIGSTOP);
+    socket = unix_socket_connect(SOCK_SEQPACKET, path, &error);
+    CHECK(socket >= 0);
+    (void)close(socket);
+    (void)kill(service, SIGCONT);
+    CHECK(result_of(start_program(0, use_one)) == 0);
+    DRAIN_UNTIL(shared->counts.given == 1);
+    CHECK(shared->counts.refused == 0);
+    CHECK(finish(service, SIGTERM) == 0);
+    forget_all();
+}
+
 TEST(test_limits)
 {
     pid_t service, first, second;

@@ -7,6 +7,7 @@
 #include "shares.h"
 #include "users.h"
 
+#include <errno.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -193,9 +194,8 @@ static void holder_make_more(void *context)
         timer_set(holder->loop, &holder->make, 0);
 }
 
-/* Begins to replace a memory. A larger successor must leave the reserve for new users. The size of
- * a smaller successor is halved until there is room. Returns false if there is no room even then.
- */
+/* Begins to replace a memory. A larger successor must leave the reserve for new users. A smaller
+ * one is halved until there is room. Returns false if there is no room even then. */
 static bool holder_replace(struct holder *holder, const struct held *held, struct memory_size size)
 {
     const bool is_larger = memory_bytes(&size) > held->memory.bytes;
@@ -322,8 +322,7 @@ static void holder_use_taken_over(struct holder *holder)
     }
 }
 
-/* Puts all memories into another store. The store may have memories of the previous process, if it
- * did not answer at the start. */
+/* Puts all memories into another store, which may have memories of the previous process. */
 static void holder_store_all(void *context)
 {
     struct holder *holder = context;
@@ -377,14 +376,15 @@ static bool holder_answer(struct holder *holder, int fd, uint32_t user, struct p
         !is_unknown && payer && payer->sender.connections < holder->clients.most / HOLDER_SHARES;
     struct held *held = may_ask ? holder_memory_for(holder, user) : NULL;
     const bool is_given = held && memory_send(&held->memory, fd);
+    const bool is_refused = !is_given && !(held && (errno == EPIPE || errno == ECONNRESET));
 
     if (is_given)
         held->given_ms = clock_ms();
     if (payer)
-        payer->refused += !is_given;
+        payer->refused += is_refused;
     holder->counts.unknown += is_unknown;
     holder->counts.given += is_given;
-    holder->counts.refused += !is_given;
+    holder->counts.refused += is_refused;
     return is_given;
 }
 

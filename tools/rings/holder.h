@@ -35,12 +35,14 @@ struct holder_counts {
     uint64_t given;      /* answers to programs, with a memory */
     uint64_t made;       /* memories */
     uint64_t taken_over; /* memories of the previous process */
-    uint64_t refused;    /* answers without a memory. Not counted: connections beyond their limit */
-    uint64_t unknown;    /* of `refused`: unknown users, see users.h */
-    uint64_t unusable;   /* damaged memories of the previous process */
-    const char *keeper;  /* fdstore_keeper() */
-    bool is_stored;      /* certain: an fdserver runs, $FDSTORE is set, or taken_over is not 0 */
-    bool may_be_stored;  /* systemd may have a store: before version 254 it sets no $FDSTORE */
+    /* answers without a memory. Not counted: connections beyond their limit, and programs that left
+     * before the answer */
+    uint64_t refused;
+    uint64_t unknown;   /* of `refused`: unknown users, see users.h */
+    uint64_t unusable;  /* damaged memories of the previous process */
+    const char *keeper; /* fdstore_keeper() */
+    bool is_stored;     /* certain: an fdserver runs, $FDSTORE is set, or taken_over is not 0 */
+    bool may_be_stored; /* systemd may have a store: before version 254 it sets no $FDSTORE */
     unsigned users;
     unsigned clients;
     uint64_t bytes; /* of all memories now */
