@@ -19,10 +19,10 @@ TEST(test_large)
     first = shared->counts.bytes;
     CHECK(first < UINT64_C(16) << 20);
     busy = start_keeper(0, keep_busy);
-    DRAIN_UNTIL(shared->counts.made == 2 && shared->came == 2);
-    DRAIN_UNTIL(shared->went == 1 || (store.count >= 1 && state_of(0) == RING_REPLACED));
+    DRAIN_UNTIL(shared->counts.made >= 2 && shared->came >= 2);
+    DRAIN_UNTIL(shared->went >= 1 || (store.count >= 1 && state_of(0) == RING_REPLACED));
     CHECK(result_of(start_program(0, use_once)) == 0);
-    DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&options.size) && shared->counts.made == 2);
+    DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&options.size) && shared->counts.made == 3);
     end_program(idle);
     end_program(busy);
     CHECK(finish(service, SIGTERM) == 0);

@@ -1,7 +1,8 @@
 /*
  * The traces and times that this host has collected from its rings, and the found spans, so that no
- * span is sent twice. Two files store them for the next process: all, every COLLECTED_ALL_MS, and
- * what has changed since. The oldest entries are removed.
+ * span is sent twice. Two files store them for the next process: a file of all traces, which is
+ * written every COLLECTED_ALL_MS, and a file of the traces that have changed since. The oldest
+ * entries are removed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #define SHARES_FIRST_BYTES (UINT64_C(8) << 20) /* the most bytes of events in a first memory */
-#define SHARES_RESERVE     8                   /* the reserve is 1/8 of max_bytes */
-#define SHARES_USERS       4                   /* a payer may have memories for 1/4 of max_users */
+#define SHARES_GROWTH      4 /* a memory has at most this many times the bytes of its predecessor */
+#define SHARES_RESERVE     8 /* the reserve is 1/8 of max_bytes */
+#define SHARES_USERS       4 /* a payer may have memories for 1/4 of max_users */
 
 struct memory_size shares_first_size(const struct memory_size *full)
 {
@@ -48,6 +49,9 @@ static struct memory_size shares_wanted(const struct held *held,
 
     if (!held->is_busy && now < wanted.event_bytes)
         wanted.event_bytes = now < first ? first : now;
+    /* a small one is made soon: before a fast program has filled the first one */
+    if (now < wanted.event_bytes / SHARES_GROWTH)
+        wanted.event_bytes = now * SHARES_GROWTH;
     return wanted;
 }
 
