@@ -382,9 +382,12 @@ static void collected_print_windows(FILE *file, struct collected *collected, uin
  * because there may be many alarms a second. */
 static bool collected_print_trace(FILE *file, struct collected_trace *trace, bool is_first)
 {
-    if (!trace->line)
+    if (!trace->line) {
         trace->line = collected_line(trace);
-    return trace->line && fprintf(file, "%s\n%s", is_first ? "" : ",", trace->line) > 0;
+        trace->line_length = trace->line ? strlen(trace->line) : 0;
+    }
+    (void)fputs(is_first ? "\n" : ",\n", file);
+    return trace->line && fwrite(trace->line, trace->line_length, 1, file) == 1;
 }
 
 static bool collected_print(FILE *file, struct collected *collected, bool all, uint64_t settled)

@@ -36,6 +36,7 @@ struct collected_trace {
      * on. */
     int64_t held_from_ns, otlp_from_ns;
     char *line; /* the line of the files; NULL: the trace has changed */
+    size_t line_length;
     struct collected *collected;
     uint64_t change;                 /* the number of the last change among all changes */
     struct cds_list_head in_changed; /* empty: the file of all traces has the trace as it is */
