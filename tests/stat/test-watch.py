@@ -74,13 +74,16 @@ class Watch(unittest.TestCase):
         sources = list(sources)
 
         def answer(request):
+            if service.mute:
+                service.mute -= 1
+                return None
             if request == "status":
                 return {"counters": self.counters}
             with self.lock:
                 return {"sources": [source.document() for source in sources], **more} if request == "statistics" else None
 
         service = Service(os.path.join(self.folder, name + ".sock"), answer)
-        service.sources = sources
+        service.sources, service.mute = sources, 0
         return service
 
     def report(self, process):
@@ -160,6 +163,19 @@ class Watch(unittest.TestCase):
         live.end()
         self.until(process, lambda report: report["sources"] == 1)
         agent.end()
+        self.ends(process, 0, "the service has ended")
+
+    def test_no_answer(self):
+        source = Source("1-1")
+        service = self.service("live", source)
+        process = self.stat("--json", interval="0.1")
+        self.report(process)
+        with self.lock:
+            source.add("one", 15, 3)
+        service.mute = 3
+        wait_until(lambda: not service.mute, "three questions without an answer")
+        self.assertEqual(self.until(process, lambda report: report["spans"])[-1]["spans"], 3)
+        service.end()
         self.ends(process, 0, "the service has ended")
 
     def test_once_waits_for_self_times(self):

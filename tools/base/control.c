@@ -339,3 +339,15 @@ json_t *control_ask(const char *folder, const char *name, const char *request, s
                   where.text);
     return NULL;
 }
+
+bool control_runs(const char *folder, const char *name)
+{
+    struct sockaddr_un address = {0};
+    struct error ignored;
+    GUARD_FD int fd = -1;
+
+    if (!set_address(&address, folder, name, &ignored))
+        return false;
+    fd = connect_to(&address);
+    return fd >= 0 || errno == EAGAIN; /* the queue of the service is full */
+}

@@ -31,4 +31,7 @@ void control_close(struct control *control);
  * is only {"error": TEXT}. */
 json_t *control_ask(const char *folder, const char *name, const char *request, struct error *error);
 
+/* Returns true if the service runs, even if it does not answer. Blocks for 5 s at most. */
+bool control_runs(const char *folder, const char *name);
+
 #endif

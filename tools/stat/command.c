@@ -112,7 +112,9 @@ static json_t *by_source(const json_t *answer)
     return map;
 }
 
-/* Returns whether the service answers. A missing service is no error. */
+/* Returns false if no such service runs, which is no error. The document stays the same if a
+ * service that has answered before does not answer: its next answer has the spans of both
+ * intervals. */
 static bool ask_service(struct stat_watch *watch, int i)
 {
     struct report_service *service = &watch->report.services[i];
@@ -120,6 +122,14 @@ static bool ask_service(struct stat_watch *watch, int i)
     json_t *status = control_ask(watch->folder, services[i], "status", &error);
     json_t *answer = status ? control_ask(watch->folder, services[i], "statistics", &error) : NULL;
 
+    if (!answer && (watch->now[i] || watch->before[i]) &&
+        control_runs(watch->folder, services[i])) {
+        fprintf(stderr, "blkin stat: %s\n", error.text);
+        if (!watch->now[i])
+            watch->now[i] = json_incref(watch->before[i]);
+        json_decref(status);
+        return true;
+    }
     json_decref(service->account);
     service->name = services[i];
     service->account = json_incref(json_object_get(status, "counters"));
