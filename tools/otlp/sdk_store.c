@@ -23,24 +23,25 @@ struct stored_origin {
 struct stored_trace {
     struct table_link in_table;
     uint64_t id_high, id;
-    struct cds_list_head spans; /* the newest first */
+    uint64_t spans; /* that the store has */
+    struct stored_span *newest;
 };
 
 struct stored_span {
-    struct cds_list_head in_list, in_trace;
+    struct stored_span *newer; /* the next one of the store */
+    struct stored_span *older; /* the next one of the trace; valid if the store has it still */
     struct stored_trace *trace;
     struct stored_origin *scope;
-    uint64_t number; /* in the order in which spans arrived, from 1 */
-    int64_t start_ns, end_ns;
+    uint64_t number;           /* in the order in which spans arrived, from 1 */
     int64_t came_ns, ended_ns; /* CLOCK_MONOTONIC */
-    size_t length;
+    uint32_t length;
     char raw[];
 };
 
 struct sdk_store {
     struct sdk_memory *memory;
     struct cds_list_head in_list;
-    struct cds_list_head spans;             /* the oldest first */
+    struct stored_span *oldest, *newest;
     struct stored_origin *scope;            /* of the last span; NULL: not known */
     uint64_t resource_number, scope_number; /* their numbers in the request; 0: not known */
     struct table traces;
@@ -87,7 +88,8 @@ static struct stored_trace *store_use_trace(struct sdk_store *store, uint64_t hi
             return NULL;
         trace->id_high = high;
         trace->id = low;
-        CDS_INIT_LIST_HEAD(&trace->spans);
+        trace->spans = 0;
+        trace->newest = NULL;
         table_add(&store->traces, &trace->in_table, store_hash(store, high, low));
         store_count(store, sizeof(*trace), 1);
     }
@@ -98,7 +100,7 @@ static struct stored_trace *store_use_trace(struct sdk_store *store, uint64_t hi
 /* Frees the trace if no span is left. */
 static void store_release_trace(struct sdk_store *store, struct stored_trace *trace)
 {
-    if (!cds_list_empty(&trace->spans))
+    if (trace->spans)
         return;
     if (store->trace == trace)
         store->trace = NULL;
@@ -198,16 +200,19 @@ static void store_note_lost(struct sdk_held *held, int64_t came_ns, int64_t ende
     held->ended_ns = store_later(held->ended_ns, ended_ns);
 }
 
-/* Removes the oldest span of the store. */
-static void store_forget(struct sdk_store *store, struct stored_span *span)
+/* Removes the oldest span of the store, which is the oldest of its trace, too. */
+static void store_forget(struct sdk_store *store)
 {
+    struct stored_span *span = store->oldest;
+    struct stored_trace *trace = span->trace;
+
+    store->oldest = span->newer;
+    trace->spans--;
     store->held.spans--;
     store->held.overwritten++;
     store_note_lost(&store->held, span->came_ns, span->ended_ns);
     store_count(store, sizeof(*span) + span->length, -1);
-    cds_list_del(&span->in_list);
-    cds_list_del(&span->in_trace);
-    store_release_trace(store, span->trace);
+    store_release_trace(store, trace);
     origin_release(store, span->scope);
     free(span);
 }
@@ -229,10 +234,9 @@ static bool store_make_room(struct sdk_store *store, uint64_t bytes)
                 most = other->held.bytes;
             }
         }
-        if (cds_list_empty(&largest->spans))
+        if (!largest->oldest)
             return false;
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed span is in no list */
-        store_forget(largest, cds_list_first_entry(&largest->spans, struct stored_span, in_list));
+        store_forget(largest);
     }
     return true;
 }
@@ -270,27 +274,29 @@ enum sdk_added sdk_store_add(struct sdk_store *store, const struct otlp_origin *
         return SDK_NO_MEMORY;
     }
     *stored = (struct stored_span){
+        .older = trace->newest,
         .trace = trace,
         .scope = scope,
         .number = ++memory->came,
-        .start_ns = span->start_ns,
-        .end_ns = span->end_ns,
         .came_ns = now_ns - memory->offset_ns,
         /* an end in the future shows a wrong clock: the time of arrival counts instead */
         .ended_ns = (span->end_ns < now_ns ? span->end_ns : now_ns) - memory->offset_ns,
-        .length = span->raw.length,
+        .length = (uint32_t)span->raw.length,
     };
     (void)text_copy(stored->raw, span->raw);
     store_count(store, bytes, 1);
     store->held.spans++;
-    cds_list_add(&stored->in_trace, &trace->spans);
-    cds_list_add_tail(&stored->in_list, &store->spans);
+    *(store->oldest ? &store->newest->newer : &store->oldest) = stored;
+    store->newest = trace->newest = stored;
+    trace->spans++;
     return SDK_ADDED;
 }
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
-static void store_give(const struct stored_span *stored, otlp_span_fn *call, void *context)
+/* Gives the span if it was open at any time from from_ns until until_ns. */
+static void store_give(const struct stored_span *stored, int64_t from_ns, int64_t until_ns,
+                       otlp_span_fn *call, void *context)
 {
     const struct stored_origin *scope = stored->scope, *resource = scope->resource;
     const struct otlp_origin origin = {
@@ -304,7 +310,8 @@ static void store_give(const struct stored_span *stored, otlp_span_fn *call, voi
     };
     struct otlp_span span;
 
-    if (otlp_read_span((struct text){stored->raw, stored->length}, &span))
+    if (otlp_read_span((struct text){stored->raw, stored->length}, &span) &&
+        span.end_ns >= from_ns && span.start_ns <= until_ns)
         call(context, &origin, &span);
 }
 
@@ -313,20 +320,20 @@ static uint64_t store_take(const struct sdk_store *store, struct sdk_wanted *wan
                            otlp_span_fn *call, void *context)
 {
     const struct stored_trace *trace = store_trace(store, wanted->trace_id_high, wanted->trace_id);
-    const struct stored_span *span;
+    const struct stored_span *span = NULL;
 
     if (!trace)
         return 0;
     wanted->ended_ns = store_later(wanted->ended_ns, store->held.ended_ns);
-    cds_list_for_each_entry(span, &trace->spans, in_trace)
-    {
+    for (uint64_t i = 0; i < trace->spans; i++) {
+        span = i ? span->older : trace->newest;
         if (span->number <= wanted->after)
             break;
         if (call)
-            store_give(span, call, context);
+            store_give(span, INT64_MIN, INT64_MAX, call, context);
         wanted->spans++;
     }
-    return cds_list_first_entry(&trace->spans, struct stored_span, in_trace)->number;
+    return trace->newest->number;
 }
 
 void sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *wanted, otlp_span_fn *call,
@@ -354,11 +361,8 @@ void sdk_memory_copy(const struct sdk_memory *memory, int64_t from_ns, int64_t u
 
     cds_list_for_each_entry(store, &memory->stores, in_list)
     {
-        cds_list_for_each_entry(span, &store->spans, in_list)
-        {
-            if (span->end_ns >= from_ns && span->start_ns <= until_ns)
-                store_give(span, call, context);
-        }
+        for (span = store->oldest; span; span = span->newer)
+            store_give(span, from_ns, until_ns, call, context);
     }
 }
 
@@ -403,18 +407,16 @@ struct sdk_store *sdk_store_new(struct sdk_memory *memory)
         return NULL;
     }
     store->memory = memory;
-    CDS_INIT_LIST_HEAD(&store->spans);
     cds_list_add_tail(&store->in_list, &memory->stores);
     return store;
 }
 
 void sdk_store_free(struct sdk_store *store)
 {
-    struct stored_span *span, *next;
-
     if (!store)
         return;
-    cds_list_for_each_entry_safe(span, next, &store->spans, in_list) store_forget(store, span);
+    while (store->oldest)
+        store_forget(store);
     store->memory->gone.overwritten += store->held.overwritten;
     store_note_lost(&store->memory->gone, store->held.came_ns, store->held.ended_ns);
     cds_list_del(&store->in_list);
