@@ -126,6 +126,23 @@ static struct open_span *find_around(struct open_spans *spans, const struct open
     return NULL;
 }
 
+static void steps_given_note(struct steps_given *given, uint64_t number, enum span_kind kind)
+{
+    for (unsigned i = 0; i < 3 && number - 1 < STEPS_NOTED; i++) {
+        given->bits[i] &= ~(UINT64_C(1) << (number - 1));
+        given->bits[i] |= ((uint64_t)kind + 1) >> i & 1 ? UINT64_C(1) << (number - 1) : 0;
+    }
+}
+
+bool steps_given_has(const struct steps_given *given, uint64_t number, enum span_kind kind)
+{
+    unsigned noted = 0;
+
+    for (unsigned i = 0; i < 3 && number - 1 < STEPS_NOTED; i++)
+        noted |= (unsigned)(given->bits[i] >> (number - 1) & 1) << i;
+    return noted == (unsigned)kind + 1;
+}
+
 void open_spans_note_step(struct open_spans *spans, const struct open_span *step)
 {
     const struct open_span *at = step;
@@ -138,8 +155,8 @@ void open_spans_note_step(struct open_spans *spans, const struct open_span *step
 
         if (!around)
             break;
-        if (blkin_step_number(around->span.id, step->span.id, &number) && number - 1 < STEPS_NOTED)
-            around->steps_given |= UINT64_C(1) << (number - 1);
+        if (blkin_step_number(around->span.id, step->span.id, &number))
+            steps_given_note(&around->steps_given, number, step->span.kind);
         at = around;
     }
 }

@@ -14,6 +14,20 @@
 
 #include <urcu/list.h>
 
+/*
+ * A streamed step is given out at its end. The same step may arrive much later in the event of its
+ * span, or of a step around the step. So the step is noted in all open spans around it, by its
+ * number there and its kind. STEPS_NOTED covers most spans; struct recent has other steps for a
+ * while.
+ */
+#define STEPS_NOTED 64
+
+struct steps_given {
+    uint64_t bits[3]; /* bit n - 1 of each: a bit of the kind of number n, plus 1; 0: not noted */
+};
+
+bool steps_given_has(const struct steps_given *given, uint64_t number, enum span_kind kind);
+
 struct open_span {
     struct table_link in_table; /* in one cache line with the ids, for the search */
     struct span span;           /* without a timestamp, start_ns is the time of the first event */
@@ -24,11 +38,11 @@ struct open_span {
     uint32_t events;  /* number of events in the span */
     bool has_timestamp;
     bool closing;
-    bool streaming;       /* began with blkin:begin; ends with blkin:end */
-    bool evicted;         /* finished early */
-    bool left_open;       /* a step that ended only with its span */
-    bool given_out;       /* a step of a whole span that was streamed and given out before */
-    uint64_t steps_given; /* the first steps of a streamed span that were given out: see below */
+    bool streaming; /* began with blkin:begin; ends with blkin:end */
+    bool evicted;   /* finished early */
+    bool left_open; /* a step that ended only with its span */
+    bool given_out; /* a step of a whole span that was streamed and given out before */
+    struct steps_given steps_given; /* of a streamed span */
 };
 
 struct open_spans {
@@ -63,14 +77,7 @@ struct open_span *open_spans_find_streamed(struct open_spans *spans, const struc
 struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct span *span,
                                            struct text host);
 
-/*
- * A streamed step is given out at its end. The same step may arrive much later in the event of its
- * span, or of a step around the step. So the step is noted in all open spans around it: number n is
- * bit n - 1 of steps_given, counted from the span's number. STEPS_NOTED covers most spans; struct
- * recent has other steps for a while.
- */
-#define STEPS_NOTED 64
-
+/* Notes a step that was given out in the open spans around it. */
 void open_spans_note_step(struct open_spans *spans, const struct open_span *step);
 
 /* Returns true if the client's half of this span is open, at another endpoint. */

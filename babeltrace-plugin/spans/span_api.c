@@ -200,7 +200,7 @@ static struct open_span *take_step(struct whole *whole, const struct log_record 
     span->debug = whole->event->flags & BLKIN_SPAN_DEBUG;
     span->start_ns = assembler_moment_after(whole->from_ns, record->offset_ns);
     span->recorded_ns = of->recorded_ns;
-    step->given_out = before < STEPS_NOTED && whole->open[0]->steps_given >> before & 1;
+    step->given_out = steps_given_has(&whole->open[0]->steps_given, before + 1, span->kind);
     assembler_tag_origin(whole->assembler, span, &whole->event->origin);
     return step;
 }

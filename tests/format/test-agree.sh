@@ -20,6 +20,7 @@ compare() {
 }
 
 compare example "$SRC/doc/format.md" || fail "the example of the page: see above"
+compare made 9127622 4700 || fail "a streamed step whose kind differs in its whole span: see above"
 compare made "$seed" $made || fail "seed $seed: see above"
 
 # whole spans in one session, and both forms in another
