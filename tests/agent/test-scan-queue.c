@@ -1,5 +1,5 @@
 /*
- * Requests that wait, collected traces, read alarms, and halves as texts.
+ * Requests that wait, collected traces, and halves as texts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,7 +7,6 @@
 #include "tools/agent/collected.h"
 #include "tools/agent/halves.h"
 #include "tools/agent/scan_queue.h"
-#include "tools/agent/watcher.h"
 #include "tools/base/folders.h"
 #include "tools/base/totals.h"
 
@@ -411,7 +410,9 @@ static bool file_has(struct collected *collected, const char *part)
 /* The file of changes has what the file of all traces lacks, and no more. */
 TEST(test_two_files)
 {
+    static const char earlier[] = "{\"boot\": \"\", \"traces\": [{\"id\": \"70000000000000004\"}]}";
     char all[] = "/tmp/scan-queue.XXXXXX", new[] = "/tmp/scan-queue.XXXXXX";
+    struct error error;
     struct collected *collected = collected_new();
     json_t *json = found("00000000000000070000000000000002", 1, "a1", "a0");
     uint64_t changes;
@@ -439,6 +440,10 @@ TEST(test_two_files)
     CHECK(trace && !trace->is_open && trace->found.spans == 0);
     trace = collected_find(collected, id_of(4));
     CHECK(trace && trace->is_open);
+    /* a trace that was closed in an earlier boot does not wait for a verdict */
+    CHECK(file_write(new, earlier, strlen(earlier), true, &error));
+    collected_load(collected, new);
+    CHECK(!collected_find(collected, id_of(4)) && collected_find(collected, id_of(2)));
     collected_free(collected);
     json_decref(json);
     (void)unlink(all);
@@ -496,93 +501,6 @@ TEST(test_forgotten)
     CHECK(collected_has(collected, id_of(1), (uint64_t)now_ns - UINT64_C(9999000000)));
     collected_free(collected);
     (void)unlink(path);
-}
-
-/* ---- read alarms ---- */
-
-static bool read_alarm(struct alarms_seen *alarms_seen, uint32_t pid, uint32_t sequence,
-                       uint64_t monotonic_ns)
-{
-    const struct alarm alarm = {.pid = pid, .sequence = sequence, .monotonic_ns = monotonic_ns};
-
-    return alarms_seen_alarm(alarms_seen, &alarm);
-}
-
-/* Returns the number of missing alarms up to the largest number: alarms that the next look does not
- * find are lost. */
-static uint64_t missing_of(struct alarms_seen *alarms_seen)
-{
-    alarms_seen_look(alarms_seen);
-    return alarms_seen_lost(alarms_seen);
-}
-
-/* A new watcher reads the ring again: read alarms are not new, and missing numbers are counted. */
-TEST(test_read_alarms)
-{
-    static struct alarms_seen alarms_seen, again;
-    json_t *json;
-
-    CHECK(read_alarm(&alarms_seen, 1, 2, 20) && read_alarm(&alarms_seen, 1, 1, 10) &&
-          read_alarm(&alarms_seen, 2, 5, 50));
-    alarms_seen.has_looked = true;
-    CHECK(missing_of(&alarms_seen) == 0); /* numbers before the first read one are not known */
-    CHECK(read_alarm(&alarms_seen, 1, 3, 30) && read_alarm(&alarms_seen, 2, 6, 60));
-    CHECK(missing_of(&alarms_seen) == 0);
-    json = alarms_seen_json(&alarms_seen);
-    alarms_seen_read(&again, json);
-    json_decref(json);
-    CHECK(!read_alarm(&again, 1, 3, 30) && !read_alarm(&again, 1, 2, 20));
-    CHECK(read_alarm(&again, 1, 7, 70) && read_alarm(&again, 1, 5, 65)); /* 4 and 6 are not there */
-    CHECK(!read_alarm(&again, 2, 6, 60));
-    CHECK(read_alarm(&again, 2, 1, 90)); /* another program */
-    again.has_looked = true;
-    CHECK(missing_of(&again) == 2);
-    CHECK(read_alarm(&again, 1, 6, 68)); /* a late alarm */
-    CHECK(missing_of(&again) == 1);
-    CHECK(read_alarm(&again, 1, 2, 21) &&
-          missing_of(&again) == 1); /* an alarm from before the restart */
-}
-
-/* The agent reads one CPU's alarms after the alarms of another CPU. */
-TEST(test_alarms_of_cpus)
-{
-    static struct alarms_seen alarms_seen;
-
-    for (uint32_t i = 2; i <= 100; i += 2)
-        CHECK(read_alarm(&alarms_seen, 1, i, i));
-    for (uint32_t i = 1; i <= 99; i += 2)
-        CHECK(read_alarm(&alarms_seen, 1, i, i));
-    alarms_seen.has_looked = true;
-    CHECK(missing_of(&alarms_seen) == 0);
-    CHECK(read_alarm(&alarms_seen, 3, 9, 9) && read_alarm(&alarms_seen, 3, 7, 7));
-    CHECK(missing_of(&alarms_seen) == 1);
-    CHECK(read_alarm(&alarms_seen, 3, 8, 8) && missing_of(&alarms_seen) == 0);
-    /* much later, another program has the pid; missing alarms of the first program stay lost */
-    CHECK(read_alarm(&alarms_seen, 3, 11, 11) && missing_of(&alarms_seen) == 1);
-    CHECK(read_alarm(&alarms_seen, 3, 2, 5000000000) && read_alarm(&alarms_seen, 3, 4, 5000000001));
-    CHECK(missing_of(&alarms_seen) == 2);
-}
-
-/* The earliest alarm comes after a look has counted the lost alarms. A new watcher does not count
- * them again. */
-TEST(test_late_alarm)
-{
-    static struct alarms_seen alarms_seen, again;
-    uint64_t told;
-    json_t *json;
-
-    alarms_seen.has_looked = true;
-    CHECK(read_alarm(&alarms_seen, 1, 5, 50) && read_alarm(&alarms_seen, 1, 7, 70));
-    told = missing_of(&alarms_seen); /* 6 */
-    CHECK(told == 1);
-    alarms_seen_look(&alarms_seen);
-    CHECK(read_alarm(&alarms_seen, 1, 3, 30));
-    if (alarms_seen_lost(&alarms_seen) > told)
-        told = alarms_seen_lost(&alarms_seen);
-    json = alarms_seen_json(&alarms_seen);
-    alarms_seen_read(&again, json);
-    json_decref(json);
-    CHECK(told + missing_of(&again) == 2); /* 4 and 6 */
 }
 
 /* A half as a text in a message. */

@@ -398,4 +398,91 @@ TEST(test_scribbled)
     expect("10:4 ", 0);
 }
 
+/* ---- read alarms ---- */
+
+static bool read_alarm(struct alarms_seen *seen, uint32_t pid, uint32_t sequence,
+                       uint64_t monotonic_ns)
+{
+    const struct alarm alarm = {.pid = pid, .sequence = sequence, .monotonic_ns = monotonic_ns};
+
+    return alarms_seen_alarm(seen, &alarm);
+}
+
+/* Returns the number of missing alarms up to the largest number: alarms that the next look does not
+ * find are lost. */
+static uint64_t missing_of(struct alarms_seen *seen)
+{
+    alarms_seen_look(seen);
+    return alarms_seen_lost(seen);
+}
+
+/* A new watcher reads the ring again: read alarms are not new, and missing numbers are counted. */
+TEST(test_read_alarms)
+{
+    static struct alarms_seen seen, again;
+    json_t *json;
+
+    CHECK(read_alarm(&seen, 1, 2, 20) && read_alarm(&seen, 1, 1, 10) &&
+          read_alarm(&seen, 2, 5, 50));
+    seen.has_looked = true;
+    CHECK(missing_of(&seen) == 0); /* numbers before the first read one are not known */
+    CHECK(read_alarm(&seen, 1, 3, 30) && read_alarm(&seen, 2, 6, 60));
+    CHECK(missing_of(&seen) == 0);
+    json = alarms_seen_json(&seen);
+    alarms_seen_read(&again, json);
+    json_decref(json);
+    CHECK(!read_alarm(&again, 1, 3, 30) && !read_alarm(&again, 1, 2, 20));
+    CHECK(read_alarm(&again, 1, 7, 70) && read_alarm(&again, 1, 5, 65)); /* 4 and 6 are not there */
+    CHECK(!read_alarm(&again, 2, 6, 60));
+    CHECK(read_alarm(&again, 2, 1, 90)); /* another program */
+    again.has_looked = true;
+    CHECK(missing_of(&again) == 2);
+    CHECK(read_alarm(&again, 1, 6, 68)); /* a late alarm */
+    CHECK(missing_of(&again) == 1);
+    CHECK(read_alarm(&again, 1, 2, 21) &&
+          missing_of(&again) == 1); /* an alarm from before the restart */
+}
+
+/* The agent reads one CPU's alarms after the alarms of another CPU. */
+TEST(test_alarms_of_cpus)
+{
+    static struct alarms_seen seen;
+
+    for (uint32_t i = 2; i <= 100; i += 2)
+        CHECK(read_alarm(&seen, 1, i, i));
+    for (uint32_t i = 1; i <= 99; i += 2)
+        CHECK(read_alarm(&seen, 1, i, i));
+    seen.has_looked = true;
+    CHECK(missing_of(&seen) == 0);
+    CHECK(read_alarm(&seen, 3, 9, 9) && read_alarm(&seen, 3, 7, 7));
+    CHECK(missing_of(&seen) == 1);
+    CHECK(read_alarm(&seen, 3, 8, 8) && missing_of(&seen) == 0);
+    /* much later, another program has the pid; missing alarms of the first program stay lost */
+    CHECK(read_alarm(&seen, 3, 11, 11) && missing_of(&seen) == 1);
+    CHECK(read_alarm(&seen, 3, 2, 5000000000) && read_alarm(&seen, 3, 4, 5000000001));
+    CHECK(missing_of(&seen) == 2);
+}
+
+/* The earliest alarm comes after a look has counted the lost alarms. A new watcher does not count
+ * them again. */
+TEST(test_late_alarm)
+{
+    static struct alarms_seen seen, again;
+    uint64_t told;
+    json_t *json;
+
+    seen.has_looked = true;
+    CHECK(read_alarm(&seen, 1, 5, 50) && read_alarm(&seen, 1, 7, 70));
+    told = missing_of(&seen); /* 6 */
+    CHECK(told == 1);
+    alarms_seen_look(&seen);
+    CHECK(read_alarm(&seen, 1, 3, 30));
+    if (alarms_seen_lost(&seen) > told)
+        told = alarms_seen_lost(&seen);
+    json = alarms_seen_json(&seen);
+    alarms_seen_read(&again, json);
+    json_decref(json);
+    CHECK(told + missing_of(&again) == 2); /* 4 and 6 */
+}
+
 CHECK_MAIN_EACH(begin, end)

@@ -378,22 +378,24 @@ static void collected_print_windows(FILE *file, struct collected *collected, uin
     }
 }
 
-/* Prints the trace, and a comma before it if it is not the first one. Formats only a changed trace,
- * because there may be many alarms a second. */
-static bool collected_print_trace(FILE *file, struct collected_trace *trace, bool is_first)
+/* Prints *comma and the trace. Formats only a changed trace, because there may be many alarms a
+ * second. */
+static bool collected_print_trace(FILE *file, struct collected_trace *trace, const char **comma)
 {
     if (!trace->line) {
         trace->line = collected_line(trace);
         trace->line_length = trace->line ? strlen(trace->line) : 0;
     }
-    (void)fputs(is_first ? "\n" : ",\n", file);
+    (void)fputs(*comma, file);
+    *comma = ",\n";
     return trace->line && fwrite(trace->line, trace->line_length, 1, file) == 1;
 }
 
 static bool collected_print(FILE *file, struct collected *collected, bool all, uint64_t settled)
 {
     struct collected_trace *trace, *next;
-    bool is_printed = true, is_first = true;
+    const char *comma = "\n";
+    bool is_printed = true;
     char boot[BOOT_ID_MAX];
 
     collected->waits = false;
@@ -408,14 +410,12 @@ static bool collected_print(FILE *file, struct collected *collected, bool all, u
     if (all) {
         table_for_each(trace, &collected->traces, in_table)
         {
-            is_printed &= collected_print_trace(file, trace, is_first);
-            is_first = false;
+            is_printed &= collected_print_trace(file, trace, &comma);
         }
     } else {
         cds_list_for_each_entry(trace, &collected->changed, in_changed)
         {
-            is_printed &= collected_print_trace(file, trace, is_first);
-            is_first = false;
+            is_printed &= collected_print_trace(file, trace, &comma);
         }
     }
     collected_print_windows(file, collected, settled);
