@@ -108,29 +108,21 @@ static inline void serve(void)
     _exit(0);
 }
 
-/* Starts a service, which first calls `prepare_service`. */
-static inline pid_t begin_with(void (*prepare_service)(void))
+static void (*prepare_service)(void); /* called first in the service; NULL: nothing */
+
+static inline pid_t begin(void)
 {
     const uint64_t before = shared->begun;
     const pid_t pid = fork();
 
-    if (pid == 0) {
+    if (pid == 0 && prepare_service)
         prepare_service();
+    if (pid == 0)
         serve();
-    }
     for (int64_t end_ms = 0; *(volatile uint64_t *)&shared->begun == before &&
                              waitpid(pid, NULL, WNOHANG) == 0 && wait_up_to(PATIENCE_MS, &end_ms);)
         continue;
     return pid;
-}
-
-static inline void prepare_nothing(void)
-{
-}
-
-static inline pid_t begin(void)
-{
-    return begin_with(prepare_nothing);
 }
 
 static inline int finish(pid_t pid, int signal)
@@ -188,15 +180,17 @@ static uid_t user_of(unsigned number)
 static inline int use_memory(unsigned number, bool waits)
 {
     struct memory memory;
+    struct ring_memory *head;
     const int fd = waits ? ask_until() : ask();
 
     if (fd < 0)
         return 1;
     if (!memory_open(&memory, fd, &error))
         return 2;
-    if (((struct ring_memory *)(void *)memory.at)->user != geteuid())
+    head = (struct ring_memory *)(void *)memory.at;
+    if (head->user != geteuid())
         return 3;
-    (void)__atomic_fetch_add(&((struct ring_memory *)(void *)memory.at)->lost, 1, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_add(&head->lost, 1, __ATOMIC_SEQ_CST);
     (void)__atomic_fetch_add(&shared->got[number % USERS], 1, __ATOMIC_SEQ_CST);
     memory_close(&memory);
     return 0;
@@ -268,19 +262,23 @@ static inline int keep_busy(unsigned number)
 
 /* ---- contents of the store ------------------------------------------------------------------- */
 
+static inline struct ring_memory head_of(int number)
+{
+    struct ring_memory head;
+
+    CHECK(pread(store.kept[number].fd, &head, sizeof(head), 0) == sizeof(head));
+    CHECK(!ring_problem(&head, head.bytes));
+    return head;
+}
+
 /* Returns how often programs have used the stored memories: use_memory() counts in `lost`. */
 static inline uint64_t written_to_all(void)
 {
     uint64_t sum = 0;
 
     store_drain(&store);
-    for (int i = 0; i < store.count; i++) {
-        struct memory memory;
-
-        CHECK(memory_open(&memory, dup(store.kept[i].fd), &error));
-        sum += memory_lost(&memory);
-        memory_close(&memory);
-    }
+    for (int i = 0; i < store.count; i++)
+        sum += head_of(i).lost;
     return sum;
 }
 
@@ -293,18 +291,7 @@ static inline uint64_t got_by_all(void)
     return sum;
 }
 
-static inline enum ring_state state_of(int number)
-{
-    struct memory memory;
-    enum ring_state state;
-
-    CHECK(memory_open(&memory, dup(store.kept[number].fd), &error));
-    state = memory_state(&memory);
-    memory_close(&memory);
-    return state;
-}
-
-/* Ends a test: the next one has an empty store, and the usual options. */
+/* The next test has an empty store, and the usual options. */
 static inline void forget_all(void)
 {
     store_drain(&store);
@@ -316,6 +303,13 @@ static inline void forget_all(void)
     options.max_bytes = 1 << 26;
     options.idle_ms = 600000;
     users = USERS;
+}
+
+/* Ends a test in order. */
+static inline void end_test(pid_t service)
+{
+    CHECK(finish(service, SIGTERM) == 0);
+    forget_all();
 }
 
 /* Serves the store while the test waits. */
@@ -342,7 +336,14 @@ static inline void end_program(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
-static inline bool prepare(void)
+static inline void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "w");
+
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static inline void prepare(void)
 {
     const char *where = getenv("TMPDIR");
 
@@ -350,14 +351,12 @@ static inline bool prepare(void)
     (void)snprintf(folder, sizeof(folder), "%s/rings.%ld", where ? where : "/tmp", (long)getpid());
     (void)snprintf(path, sizeof(path), "%s/rings", folder);
     (void)snprintf(fdserver, sizeof(fdserver), "%s/fdserver", folder);
-    if (mkdir(folder, 0755) != 0 || chmod(folder, 0755) != 0)
-        return false;
-    if (is_root && chmod(where ? where : "/tmp", 0755) != 0)
-        return false;
+    if (mkdir(folder, 0755) != 0 || chmod(folder, 0755) != 0 ||
+        (is_root && chmod(where ? where : "/tmp", 0755) != 0))
+        perror(folder), exit(1);
     options.path = path;
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     store_open(&store, folder);
-    return true;
 }
 
 static inline void clean_up(void)

@@ -11,13 +11,6 @@
 
 static char map[200], overflow[200];
 
-static void write_file(const char *name, const char *text)
-{
-    FILE *file = fopen(name, "w");
-
-    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
-}
-
 static uint32_t unknown_of(const char *map_text, const char *overflow_text)
 {
     write_file(map, map_text);
@@ -81,8 +74,7 @@ static void test_host(void)
     const pid_t service = begin();
 
     CHECK(is_given(65534) == (users_unknown() == USERS_ALL_KNOWN));
-    CHECK(finish(service, SIGTERM) == 0);
-    forget_all();
+    end_test(service);
 }
 
 static void know_root_only(void)
@@ -93,19 +85,19 @@ static void know_root_only(void)
 
 static void test_namespace(void)
 {
-    const pid_t service = begin_with(know_root_only);
+    pid_t service;
 
+    prepare_service = know_root_only;
+    service = begin();
     CHECK(is_given(0));
     CHECK(!is_given(41000));
     CHECK(!is_given(65534));
-    CHECK(finish(service, SIGTERM) == 0);
-    forget_all();
+    end_test(service);
 }
 
 int main(void)
 {
-    if (!prepare())
-        return 1;
+    prepare();
     (void)snprintf(map, sizeof(map), "%s/map", folder);
     (void)snprintf(overflow, sizeof(overflow), "%s/overflow", folder);
     check_run();
