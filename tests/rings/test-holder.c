@@ -13,7 +13,7 @@
 #define CLIENTS 200
 #define KILLS   60
 
-/* ---- tests ----------------------------------------------------------------------------------- */
+static uint64_t seed;
 
 TEST(test_many)
 {
@@ -277,7 +277,7 @@ TEST(test_another_user)
 static int use_many(unsigned number)
 {
     for (;;)
-        if (use_memory(number, false) > 1)
+        if (use_once(number) > 1)
             return 1;
 }
 
@@ -292,7 +292,7 @@ static bool all_have_got(void)
 
 /* Kills services while programs ask: KILLS services, and more until each user has got a memory.
  * Returns the number of memories that programs got. */
-static uint64_t kill_services(uint64_t seed)
+static uint64_t kill_services(void)
 {
     pid_t programs[USERS * 2];
     int kills = 0;
@@ -325,9 +325,9 @@ static bool is_what_they_got(uint64_t written, uint64_t got)
 }
 
 /* The store has each record that a program wrote, in one memory for each user. */
-static void test_kills(uint64_t seed)
+TEST(test_kills)
 {
-    const uint64_t got = kill_services(seed);
+    const uint64_t got = kill_services();
 
     CHECK(is_what_they_got(written_to_all(), got));
     CHECK(store.count == (is_root ? USERS : 1));
@@ -379,7 +379,7 @@ static void test_slow_fdserver(void)
 }
 
 /* A holder with an fdserver. The fdserver ends after a service that ends in order. */
-static void test_fdserver(uint64_t seed)
+TEST(test_fdserver)
 {
     const pid_t keeper = fork();
     uint64_t got;
@@ -388,10 +388,9 @@ static void test_fdserver(uint64_t seed)
 
     if (keeper == 0)
         _exit(fdserver_run(fdserver));
-    has_fdserver = true;
     options.fdserver = fdserver;
     DRAIN_UNTIL(is_listening(fdserver));
-    got = kill_services(seed);
+    got = kill_services();
     fdserver_open(&socket, NULL, fdserver, 2000, count_kept, NULL, &error);
     CHECK(socket >= 0 && is_what_they_got(fdserver_written, got));
     CHECK(fdserver_memories == (unsigned)(is_root ? USERS : 1));
@@ -401,7 +400,7 @@ static void test_fdserver(uint64_t seed)
     service = begin();
     CHECK(result_of(start_program(0, use_once)) == 0);
     DRAIN_UNTIL(shared->counts.is_stored);
-    CHECK_TEXT(shared->keeper, "process");
+    CHECK_TEXT(shared->counts.keeper, "process");
     CHECK(finish(service, SIGTERM) == 0);
     is_dead = false;
     CHECK(waitpid(keeper, &status, 0) == keeper && WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -413,7 +412,6 @@ static void test_fdserver(uint64_t seed)
 int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&fdserver_job, NULL};
-    uint64_t seed;
     int status;
 
     if (job_run_in_child(argc, argv, jobs, &status)) /* a service without an fdserver starts one */
@@ -421,8 +419,6 @@ int main(int argc, char *argv[])
     seed = seed_begin();
     prepare();
     check_run();
-    test_kills(seed);
-    test_fdserver(seed);
     clean_up();
     return check_status();
 }
