@@ -20,24 +20,12 @@ TEST(test_large)
     CHECK(first < UINT64_C(16) << 20);
     busy = start_keeper(0, keep_busy);
     DRAIN_UNTIL(shared->counts.made >= 2 && shared->came >= 2);
-    DRAIN_UNTIL(shared->went >= 1 || (store.count >= 1 && state_of(0) == RING_REPLACED));
+    DRAIN_UNTIL(shared->went >= 1 || (store.count >= 1 && head_of(0).state == RING_REPLACED));
     CHECK(result_of(start_program(0, use_once)) == 0);
     DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&options.size) && shared->counts.made == 3);
     end_program(idle);
     end_program(busy);
-    CHECK(finish(service, SIGTERM) == 0);
-    forget_all();
-}
-
-static uint64_t beats_of(int number)
-{
-    struct memory memory;
-    uint64_t beats;
-
-    CHECK(memory_open(&memory, dup(store.kept[number].fd), &error));
-    beats = ((struct ring_memory *)(void *)memory.at)->beats;
-    memory_close(&memory);
-    return beats;
+    end_test(service);
 }
 
 /* The larger memory comes before the holder's next tick, which the beats of the first memory show.
@@ -53,8 +41,8 @@ TEST(test_early)
         options.max_bytes = 1 << 30;
         service = begin();
         busy = start_program(0, keep_busy);
-        DRAIN_UNTIL(store.count > 0 && state_of(0) == RING_REPLACED);
-        is_early = beats_of(0) == 0;
+        DRAIN_UNTIL(store.count > 0 && head_of(0).state == RING_REPLACED);
+        is_early = head_of(0).beats == 0;
         end_program(busy);
         CHECK(finish(service, SIGTERM) == 0);
         forget_all();
@@ -84,12 +72,11 @@ TEST(test_users_that_go)
         end_program(pids[i]);
     DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&small) && shared->went == shared->came - 1);
     DRAIN_UNTIL(store.count == 1);
-    CHECK(shared->counts.users == 1 && state_of(0) == RING_ON);
+    CHECK(shared->counts.users == 1 && head_of(0).state == RING_ON);
     CHECK(result_of(start_program(1, use_one)) == 0); /* a user comes back */
     end_program(present);
     DRAIN_UNTIL(shared->counts.bytes == 0 && store.count == 0);
-    CHECK(finish(service, SIGTERM) == 0);
-    forget_all();
+    end_test(service);
 }
 
 /* One user has all the room: the holder takes room back for new users. */
@@ -112,15 +99,7 @@ TEST(test_shares)
     CHECK(shared->counts.made > USERS + 1);
     for (unsigned i = 0; i < USERS; i++)
         end_program(pids[i]);
-    CHECK(finish(service, SIGTERM) == 0);
-    forget_all();
+    end_test(service);
 }
 
-int main(void)
-{
-    if (!prepare())
-        return 1;
-    check_run();
-    clean_up();
-    return check_status();
-}
+CHECK_MAIN_WITH(prepare(), clean_up())
