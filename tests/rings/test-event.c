@@ -72,10 +72,10 @@ TEST(test_times)
         {10000000, 10000000, 0},
         {NOW - AFTER, NOW - AFTER, 0},
         {50000000, NOW - AFTER, 50000000 - (NOW - AFTER)}, /* the program has set the time back */
-        {INT64_C(3600000000000), NOW - AFTER, INT64_C(3600000000000) - (NOW - AFTER)},
-        {-1000, -1000, 0},
-        {-2000000, NOW - AFTER, 0}, /* impossible: the event gets the earliest possible time */
-        {INT64_C(90000000000000), NOW - AFTER, 0},
+        {24 * 3600 * SECOND, NOW - AFTER, 24 * 3600 * SECOND - (NOW - AFTER)},
+        {-MS, -MS, 0},
+        {-MS - 1, NOW - AFTER, 0}, /* impossible: the event gets the earliest possible time */
+        {24 * 3600 * SECOND + 1, NOW - AFTER, 0},
     };
 
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
