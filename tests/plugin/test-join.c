@@ -27,22 +27,26 @@ TEST(test_server_first)
     JOIN_ENDS(join, .halves = 1, .joined = 1, .rootless = 1);
 }
 
-/* A tag keeps the trace id that the server's program knew. */
+/* A server's half finds a client's half that arrived up to wait_ns before, and still has it when
+ * they are compared again. A tag keeps the trace id that the server's program knew. */
 TEST(test_client_first)
 {
-    for (int is_short = 0; is_short < 2; is_short++) {
-        const int64_t wait_ns = is_short ? JOIN_SETTLE_NS / 2 : JOIN_SETTLE_NS;
+    static const struct {
+        int64_t wait_ms, server_ms, joined_ms;
+    } cases[] = {{2000, 17, 117}, {2000, 2016, 2116}, {50, 17, 67}, {50, 66, 116}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct join_options with = options;
         struct stage *join;
 
-        with.wait_ns = is_short ? wait_ns : options.wait_ns;
+        with.wait_ns = cases[i].wait_ms * MS;
         join = begin(&with);
-        give_at(join, 17, CLIENT(5, 1, 10, 0, 10, 16, 99));
-        give_at(join, 17, CALL(0x7abc, 72, 71, 12, 14));
-        give_at(join, 17, SERVES(0x7abc, 71, 11, 15, 99));
-        chain_advance(&chain, 17 * MS + wait_ns - 1);
+        give(join, CLIENT(5, 1, 10, 0, 10, 16, 99));
+        give_at(join, cases[i].server_ms, CALL(0x7abc, 72, 71, 12, 14));
+        give_at(join, cases[i].server_ms, SERVES(0x7abc, 71, 11, 15, 99));
+        chain_advance(&chain, cases[i].joined_ms * MS - 1);
         CHECK(held == 2);
-        chain_advance(&chain, 17 * MS + wait_ns);
+        chain_advance(&chain, cases[i].joined_ms * MS);
         CHECK_TEXT(out, "5:1/10<0 5:1/72<71 5:1/71<10" WAS "07abc ");
         JOIN_ENDS(join, .halves = 1, .joined = 1);
     }
