@@ -72,13 +72,6 @@ static void end(void)
     memory_close(&memory);
 }
 
-static struct writer writer_of(const struct memory *of, uint32_t cpu)
-{
-    static int lock;
-
-    return (struct writer){memory_ring(of, cpu), &lock};
-}
-
 /* Events of two memories' rings come in order. Young events wait, and no event is given twice. */
 TEST(test_order)
 {
@@ -90,7 +83,7 @@ TEST(test_order)
     other = writer_memory(0, CPUS, RING_BYTES_MIN);
     CHECK(follow_add(follow, &memory, false) && follow_add(follow, &other, true));
     for (unsigned i = 0; i < 2 * CPUS; i++) {
-        const struct writer writer = writer_of(i & 1 ? &other : &memory, i / 2);
+        const struct writer writer = writer_alone(i & 1 ? &other : &memory, i / 2);
         int64_t ns = begun_ns - 1000000;
 
         /* an event whose time is impossible: it does not wait */
@@ -126,8 +119,8 @@ TEST(test_unusable_records)
     int64_t looked_ns;
 
     begin(GRACE, RING_BYTES_MIN);
-    events = writer_of(&memory, 0);
-    wrong = writer_of(&memory, CPUS - 1);
+    events = writer_alone(&memory, 0);
+    wrong = writer_alone(&memory, CPUS - 1);
     writer_put_original(&events, begun_ns, 0, 1);
     CHECK(follow_add(follow, &memory, true)); /* earlier records are not given */
     *writer_committed(&wrong) = 40;           /* without any record */
@@ -166,7 +159,7 @@ TEST(test_pace)
     struct writer writer;
 
     begin(GRACE, RING_BYTES_MIN);
-    writer = writer_of(&memory, 1);
+    writer = writer_alone(&memory, 1);
     CHECK(follow_add(follow, &memory, true));
     (void)follow_look(follow);
     CHECK(follow_next_ms(follow, 20) == 20);
