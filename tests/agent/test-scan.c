@@ -111,7 +111,7 @@ static void put_all(const struct put *put)
     }
 }
 
-#define PUT(...) put_all((const struct put[]){__VA_ARGS__, {.trace = 0}})
+#define PUT_SPANS(...) put_all((const struct put[]){__VA_ARGS__, {.trace = 0}})
 
 /* Marks the trace as read by the last scan, as the agent does. */
 static void note(uint64_t trace)
@@ -127,8 +127,8 @@ static void note(uint64_t trace)
 TEST(test_which)
 {
     begin(2);
-    PUT({0, 0, 5, 1, 90 * MS}, {1, 0, 9, 2, 80 * MS}, {1, 1, 6, 3, 70 * MS}, {1, 0, 5, 4, 60 * MS},
-        {1, 1, 5, 5, 65 * MS}, {1, 1, 8, 6, 50 * MS});
+    PUT_SPANS({0, 0, 5, 1, 90 * MS}, {1, 0, 9, 2, 80 * MS}, {1, 1, 6, 3, 70 * MS},
+              {1, 0, 5, 4, 60 * MS}, {1, 1, 5, 5, 65 * MS}, {1, 1, 8, 6, 50 * MS});
     WANT(5, 6, 7);
     FETCH("1 3 5 4 ");
     CHECK(result.records == 6 && result.records_found == 4 && !result.is_limited);
@@ -137,7 +137,7 @@ TEST(test_which)
     CHECK(scanning.order.wanted[1].is_found && !scanning.order.wanted[2].is_found);
     CHECK(text_is(selection_why(scanning.order.selection, 0, 6), "y"));
     /* no other part of the rings has records of trace 7, and the index knows that */
-    PUT({0, 1, 7, 7, 40 * MS});
+    PUT_SPANS({0, 1, 7, 7, 40 * MS});
     WANT(7);
     FETCH("7 ");
     CHECK(result.records == 1 && result.bytes_found == RECORD_BYTES);
@@ -158,7 +158,7 @@ TEST(test_unreadable)
 
     begin(1);
     writer = scanning_writer(&scanning, 0, 0);
-    PUT({0, 0, 5, 1, 3 * SECOND});
+    PUT_SPANS({0, 0, 5, 1, 3 * SECOND});
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace));
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace) - 1);
     (void)writer_put(&writer, BLKIN_EVENT_PROCESS, 1, &trace, sizeof(trace));
@@ -166,7 +166,7 @@ TEST(test_unreadable)
     (void)writer_put(&writer, RING_ORIGINAL, 1, &original, sizeof(original));
     (void)writer_put(&writer, RING_ORIGINAL + BLKIN_ORIGINAL_EVENTS, 1, &original,
                      sizeof(original));
-    PUT({0, 0, 5, 2, 2 * SECOND}, {0, 1, 5, 3, 1 * SECOND});
+    PUT_SPANS({0, 0, 5, 2, 2 * SECOND}, {0, 1, 5, 3, 1 * SECOND});
     writer = scanning_writer(&scanning, 0, 1);
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace)); /* time: the scan's */
     WANT(5);
@@ -179,20 +179,20 @@ TEST(test_unreadable)
 TEST(test_again)
 {
     begin(1);
-    PUT({0, 0, 5, 1, 900 * MS}, {0, 1, 5, 2, 800 * MS});
+    PUT_SPANS({0, 0, 5, 1, 900 * MS}, {0, 1, 5, 2, 800 * MS});
     WANT(5);
     FETCH("1 2 ");
     note(5);
     FETCH("");
     /* a late record: its time is before the last fetch */
-    PUT({0, 0, 5, 3, 850 * MS}, {0, 0, 6, 4, 840 * MS});
+    PUT_SPANS({0, 0, 5, 3, 850 * MS}, {0, 0, 6, 4, 840 * MS});
     add_memory(1, 0); /* and a new memory */
-    PUT({1, 1, 5, 5, 100 * MS});
+    PUT_SPANS({1, 1, 5, 5, 100 * MS});
     WANT(5, 6);
     FETCH("3 4 5 ");
     now_ns++;
     note(6); /* each trace was read to another place */
-    PUT({0, 0, 6, 6, 50 * MS});
+    PUT_SPANS({0, 0, 6, 6, 50 * MS});
     FETCH("3 5 6 ");
 }
 
@@ -200,12 +200,12 @@ TEST(test_again)
 TEST(test_forgotten)
 {
     begin(1);
-    PUT({0, 0, 5, 1, 900 * MS});
+    PUT_SPANS({0, 0, 5, 1, 900 * MS});
     WANT(5);
     fetch_now();
     result.reach_ns = now_ns - 900 * MS;
     note(5);
-    PUT({0, 0, 5, 2, 0}, {0, 0, 5, 3, 1}, {0, 0, 5, 4, 900 * MS + 1}); /* 3 is late */
+    PUT_SPANS({0, 0, 5, 2, 0}, {0, 0, 5, 3, 1}, {0, 0, 5, 4, 900 * MS + 1}); /* 3 is late */
     for (int i = 0; i < 5000; i++)
         (void)places_take(scanning.places, &scanning.held[0]);
     now_ns += 200 * MS;
@@ -221,7 +221,7 @@ static int64_t put_now(uint32_t cpu, uint64_t trace, uint64_t number)
     const int64_t at_ns = clock_ns();
 
     now_ns = at_ns;
-    PUT({0, cpu, trace, number, 0});
+    PUT_SPANS({0, cpu, trace, number, 0});
     return at_ns;
 }
 
@@ -269,7 +269,7 @@ TEST(test_bounds)
     CHECK(result.records == 3 && result.from_place == 1 && result.reach_ns == third);
     CHECK(scanning.order.wanted[0].held_from_ns == (int64_t)scanning.held[0].memory.created_ns);
     note(5);
-    PUT({0, 1, 5, 6, 1}); /* late */
+    PUT_SPANS({0, 1, 5, 6, 1}); /* late */
     /* the trace began earlier: found records are not found again */
     want_from(5, first);
     FETCH("1 6 ");
@@ -325,8 +325,8 @@ TEST(test_any)
 
             trace_of[++number] = trace;
             written[trace]++;
-            PUT({seed_next(&state) & 1, seed_next(&state) & 1, trace + 1, number,
-                 (int64_t)(seed_next(&state) % (uint64_t)SECOND)});
+            PUT_SPANS({seed_next(&state) & 1, seed_next(&state) & 1, trace + 1, number,
+                       (int64_t)(seed_next(&state) % (uint64_t)SECOND)});
         }
         for (uint64_t trace = 0; trace < 8; trace++)
             if (round % 10 == 9 || (seed_next(&state) & 3) == 0)
@@ -362,7 +362,7 @@ TEST(test_index)
     for (int round = 0; round < 100; round++) {
         for (uint64_t n = seed_next(&state) % 6000; n; n--) {
             ++number;
-            PUT({0, seed_next(&state) & 1, 1 + number / 4, number, -(int64_t)number * 1000});
+            PUT_SPANS({0, seed_next(&state) & 1, 1 + number / 4, number, -(int64_t)number * 1000});
         }
         now_ns += SECOND;
         /* old ones and new ones, and one that does not exist */
@@ -378,12 +378,12 @@ TEST(test_index)
     /* the ring's end is moved back, and other records get the positions */
     writer = scanning_writer(&scanning, 0, 0);
     at = ring_committed(writer.ring);
-    PUT({0, 0, number + 6, 1, 0}, {0, 0, number + 6, 2, 0});
+    PUT_SPANS({0, 0, number + 6, 1, 0}, {0, 0, number + 6, 2, 0});
     WANT(number + 7);
     fetch_now();
     __atomic_store_n(writer_committed(&writer), at, __ATOMIC_RELEASE);
     fetch_now();
-    PUT({0, 0, number + 7, 3, 0}, {0, 0, number + 7, 4, 0});
+    PUT_SPANS({0, 0, number + 7, 3, 0}, {0, 0, number + 7, 4, 0});
     FETCH("3 4 ");
 }
 
@@ -413,9 +413,9 @@ TEST(test_window)
 {
     begin(1);
     /* spans 4 and 5 are late, span 7 comes after the request */
-    PUT({0, 0, 1, 1, 20 * SECOND}, {0, 0, 2, 2, 5 * SECOND + 1}, {0, 0, 3, 3, 4 * SECOND},
-        {0, 0, 3, 4, 5 * SECOND}, {0, 0, 4, 5, 5500 * MS}, {0, 1, 5, 6, 2 * SECOND},
-        {0, 1, 6, 7, 2 * SECOND - 1});
+    PUT_SPANS({0, 0, 1, 1, 20 * SECOND}, {0, 0, 2, 2, 5 * SECOND + 1}, {0, 0, 3, 3, 4 * SECOND},
+              {0, 0, 3, 4, 5 * SECOND}, {0, 0, 4, 5, 5500 * MS}, {0, 1, 5, 6, 2 * SECOND},
+              {0, 1, 6, 7, 2 * SECOND - 1});
     want_window(3000, 2 * SECOND);
     FETCH("4 3 6 ");
     CHECK(result.held_from_ns == 17);
@@ -441,7 +441,7 @@ TEST(test_window)
 static void fill(size_t memory, uint32_t cpu, unsigned records, int64_t from_ago, int64_t step)
 {
     for (unsigned i = 0; i < records; i++)
-        PUT({memory, cpu, 9, 1000 + i, from_ago - (int64_t)i * step});
+        PUT_SPANS({memory, cpu, 9, 1000 + i, from_ago - (int64_t)i * step});
 }
 
 /* Returns the age of held_from_ns of that wanted trace. */
@@ -491,7 +491,7 @@ TEST(test_held_from)
 TEST(test_other_users)
 {
     begin(1);
-    PUT({0, 0, 5, 1, 9 * SECOND});
+    PUT_SPANS({0, 0, 5, 1, 9 * SECOND});
     WANT(5, 6);
     add_memory(2, SECOND); /* the first program of that user */
     fetch_now();
@@ -501,7 +501,7 @@ TEST(test_other_users)
     CHECK(held_ago(0) == 100 * SECOND);
     /* the second user may have had records of a trace without any record here */
     CHECK(now_ns - result.held_from_ns < 4 * SECOND && now_ns - result.held_from_ns > 3 * SECOND);
-    PUT({1, 1, 5, 2, 2 * SECOND});
+    PUT_SPANS({1, 1, 5, 2, 2 * SECOND});
     fetch_now();
     CHECK(held_ago(0) < 4 * SECOND && held_ago(0) > 3 * SECOND);
     /* a program of the first user had no rings until a second ago */
@@ -519,9 +519,9 @@ TEST(test_damaged)
 
     begin(1);
     writer = scanning_writer(&scanning, 0, 0);
-    PUT({0, 0, 5, 1, 9 * SECOND}, {0, 0, 5, 2, 8 * SECOND});
+    PUT_SPANS({0, 0, 5, 1, 9 * SECOND}, {0, 0, 5, 2, 8 * SECOND});
     at = ring_committed(writer.ring);
-    PUT({0, 0, 5, 3, 7 * SECOND});
+    PUT_SPANS({0, 0, 5, 3, 7 * SECOND});
     writer_store(&writer, at - sizeof(nonsense), &nonsense, sizeof(nonsense));
     WANT(5);
     FETCH("3 ");
@@ -539,10 +539,10 @@ TEST(test_damage_of_another_user)
     struct writer writer;
 
     begin(1);
-    PUT({0, 0, 5, 1, 9 * SECOND});
+    PUT_SPANS({0, 0, 5, 1, 9 * SECOND});
     add_memory(2, 100 * SECOND);
     writer = scanning_writer(&scanning, 1, 0);
-    PUT({1, 0, 6, 2, 8 * SECOND});
+    PUT_SPANS({1, 0, 6, 2, 8 * SECOND});
     WANT(5, 6);
     memset(scanning.held[1].memory.at, 0xff, RING_PAGE);
     FETCH("1 2 ");
@@ -551,7 +551,7 @@ TEST(test_damage_of_another_user)
                  sizeof(nonsense));
     FETCH("1 ");
     CHECK(result.rings_damaged == 1 && held_ago(0) == 100 * SECOND);
-    PUT({1, 0, 6, 3, 7 * SECOND}); /* that user's own spans may be lost */
+    PUT_SPANS({1, 0, 6, 3, 7 * SECOND}); /* that user's own spans may be lost */
     FETCH("1 3 ");
     CHECK(result.rings_damaged == 1 && held_ago(0) == 100 * SECOND && held_ago(1) == 7 * SECOND);
     __atomic_store_n(writer_committed(&writer), UINT64_MAX - 7, __ATOMIC_RELEASE);
@@ -565,7 +565,7 @@ TEST(test_limit)
 {
     begin(1);
     for (unsigned i = 1; i <= 10; i++)
-        PUT({0, 1, 5, i, (int64_t)(11 - i) * SECOND});
+        PUT_SPANS({0, 1, 5, i, (int64_t)(11 - i) * SECOND});
     WANT(5);
     for (unsigned some = 4; some <= 10; some += 3) {
         scanning_order(&scanning, now_ns);
