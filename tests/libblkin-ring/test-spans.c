@@ -16,11 +16,11 @@
 #include <netinet/in.h>
 #include <sys/wait.h>
 
-#define DECIDED (BLKIN_CONTEXT_DECIDED)
-#define SAMPLED (BLKIN_CONTEXT_SAMPLED | DECIDED)
-#define DEBUG   BLKIN_CONTEXT_DEBUG
-#define REMOTE  BLKIN_CONTEXT_REMOTE
-#define RANDOM  BLKIN_CONTEXT_RANDOM
+#define IS_DECIDED (BLKIN_CONTEXT_DECIDED)
+#define IS_SAMPLED (BLKIN_CONTEXT_SAMPLED | IS_DECIDED)
+#define IS_DEBUG   BLKIN_CONTEXT_DEBUG
+#define IS_REMOTE  BLKIN_CONTEXT_REMOTE
+#define IS_RANDOM  BLKIN_CONTEXT_RANDOM
 
 #define TEN "ten bytes."
 #define C60 TEN TEN TEN TEN TEN TEN
@@ -33,20 +33,20 @@ static const struct decision_case {
     uint32_t flags;               /* of the root's context; 0: it is not recorded */
     int event_flags, share;       /* in the root's event */
 } decision_cases[] = {
-    {"never", {0, 7, 9, 3, SAMPLED | REMOTE, 0, NULL}, SAMPLED, 2, 0},
-    {"never", {0, 7, 9, 0, DEBUG | REMOTE, 0, NULL}, SAMPLED | DEBUG, 3, 0},
-    {"never", {5, 0, 9, 0, BLKIN_CONTEXT_SAMPLED, 0, NULL}, SAMPLED, 0, 0},
-    {"never", {0, 0, 0, 0, SAMPLED, 0, NULL}, SAMPLED, 0, 0},
-    {"never", {0, 0, 0, 0, DEBUG, 0, NULL}, SAMPLED | DEBUG, 1, 0},
-    {"never", {0, 7, 9, 0, REMOTE | RANDOM, 0, NULL}, 0, 0, 0},
-    {"never,root:always", {0, 7, 9, 0, RANDOM, 0, NULL}, SAMPLED | RANDOM, 0, 1000000},
-    {"always", {0, 7, 9, 0, DECIDED | REMOTE, 0, NULL}, 0, 0, 0},
-    {"always", {0, 0, 0, 0, DECIDED, 0, NULL}, 0, 0, 0},
-    {"always", {0, 7, 9, 0, REMOTE, 0, NULL}, SAMPLED, 2, 1000000},
-    {"always", {0, 0, 9, 0, 0, 0, NULL}, SAMPLED, 0, 1000000},
-    {"ratio=0.25", {0, 7, 9, 0, 0, 0, NULL}, SAMPLED, 0, 250000},
+    {"never", {0, 7, 9, 3, IS_SAMPLED | IS_REMOTE, 0, NULL}, IS_SAMPLED, 2, 0},
+    {"never", {0, 7, 9, 0, IS_DEBUG | IS_REMOTE, 0, NULL}, IS_SAMPLED | IS_DEBUG, 3, 0},
+    {"never", {5, 0, 9, 0, BLKIN_CONTEXT_SAMPLED, 0, NULL}, IS_SAMPLED, 0, 0},
+    {"never", {0, 0, 0, 0, IS_SAMPLED, 0, NULL}, IS_SAMPLED, 0, 0},
+    {"never", {0, 0, 0, 0, IS_DEBUG, 0, NULL}, IS_SAMPLED | IS_DEBUG, 1, 0},
+    {"never", {0, 7, 9, 0, IS_REMOTE | IS_RANDOM, 0, NULL}, 0, 0, 0},
+    {"never,root:always", {0, 7, 9, 0, IS_RANDOM, 0, NULL}, IS_SAMPLED | IS_RANDOM, 0, 1000000},
+    {"always", {0, 7, 9, 0, IS_DECIDED | IS_REMOTE, 0, NULL}, 0, 0, 0},
+    {"always", {0, 0, 0, 0, IS_DECIDED, 0, NULL}, 0, 0, 0},
+    {"always", {0, 7, 9, 0, IS_REMOTE, 0, NULL}, IS_SAMPLED, 2, 1000000},
+    {"always", {0, 0, 9, 0, 0, 0, NULL}, IS_SAMPLED, 0, 1000000},
+    {"ratio=0.25", {0, 7, 9, 0, 0, 0, NULL}, IS_SAMPLED, 0, 250000},
     {"ratio=0.25", {0, UINT64_C(1) << 54, 9, 0, 0, 0, NULL}, 0, 0, 0},
-    {"rate=100", {0, 7, 9, 0, 0, 0, NULL}, SAMPLED, 0, 0},
+    {"rate=100", {0, 7, 9, 0, 0, 0, NULL}, IS_SAMPLED, 0, 0},
 };
 
 /* Ends the span, and checks its event. */
@@ -86,8 +86,8 @@ static void check_decision(const struct decision_case *of)
     blkin_span_end(&below);
     blkin_span_end(&span);
     CHECK(spans() == before + (of->flags ? 2 : 0));
-    if (of->flags || is_new || !(of->context.flags & DECIDED)) { /* not decided elsewhere */
-        expected.flags = of->flags ? of->flags : DECIDED | (of->context.flags & RANDOM);
+    if (of->flags || is_new || !(of->context.flags & IS_DECIDED)) { /* not decided elsewhere */
+        expected.flags = of->flags ? of->flags : IS_DECIDED | (of->context.flags & IS_RANDOM);
         expected.parent_span_id = is_new ? 0 : of->context.span_id;
         expected.span_id = root.span_id;
         CHECK(root.span_id && root.span_id != of->context.span_id);
@@ -115,14 +115,14 @@ TEST(test_decisions)
 
 TEST(test_drop)
 {
-    const struct blkin_context debug = {.flags = DEBUG | RANDOM};
+    const struct blkin_context debug = {.flags = IS_DEBUG | IS_RANDOM};
     const unsigned before = spans();
     struct blkin_span span, child, later;
 
     blkin_span_begin_remote(&span, "dropped", BLKIN_SERVER, &debug);
     blkin_span_begin(&child, "child", BLKIN_CLIENT, &span);
     blkin_span_drop(&span);
-    CHECK(!blkin_span_is_recorded(&span) && span.context.flags == (DECIDED | RANDOM));
+    CHECK(!blkin_span_is_recorded(&span) && span.context.flags == (IS_DECIDED | IS_RANDOM));
     blkin_span_begin(&later, "later", BLKIN_CLIENT, &span);
     CHECK(!blkin_span_is_recorded(&later) && later.context.trace_id == span.context.trace_id);
     blkin_span_end(&span);
@@ -300,7 +300,7 @@ TEST(test_finished_span)
     const uint64_t link[] = {1, 2, 3}, text_at[] = {now - 4000, 0x6574616c}; /* "late" */
     struct event event;
 
-    put_head("finished", SAMPLED | DEBUG | REMOTE | 1U << 31, numbers);
+    put_head("finished", IS_SAMPLED | IS_DEBUG | IS_REMOTE | 1U << 31, numbers);
     put_attribute('s', "object", "rbd\0data", 8);
     put_attribute('I', "int", &(int64_t){-5}, 8);
     put_attribute('U', "uint", &(uint64_t){UINT64_MAX}, 8);
@@ -362,32 +362,32 @@ TEST(test_wrong_buffers)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (unsigned j = 0; j < 26; j++) {
-            put_head("buffer", SAMPLED, numbers);
+            put_head("buffer", IS_SAMPLED, numbers);
             put_attribute(cases[i].type, cases[i].key, zeros, (uint16_t)j);
             CHECK(recorded() == (j >= cases[i].least && j <= cases[i].most ? 1 : -1));
         }
-        put_head("buffer", SAMPLED, numbers);
+        put_head("buffer", IS_SAMPLED, numbers);
         put_attribute(cases[i].type, cases[i].key, zeros, cases[i].most);
         CHECK(recorded() == (cases[i].most >= cases[i].least ? 1 : -1));
     }
     /* cut off: only a whole name, and a whole attribute, are right */
-    put_head("buffer", SAMPLED, numbers);
+    put_head("buffer", IS_SAMPLED, numbers);
     put_attribute('s', "object", "rbd", 3);
     for (size_t length = 56 + 6 + 4 + 6 + 3; length > 0; length--, buffer_end--)
         CHECK(recorded() == (length == 56 + 6 || length == 56 + 6 + 4 + 6 + 3 ? 1 : -1));
     CHECK(blkin_record_span(NULL, 100) == -EINVAL);
     for (unsigned i = 0; i < 8; i++) {
-        put_head("buffer", SAMPLED, numbers);
+        put_head("buffer", IS_SAMPLED, numbers);
         buffer.version = (uint8_t)(i % 4);
         buffer.kind = (uint8_t)(BLKIN_CONSUMER + i / 4);
         CHECK(recorded() == (i == 1 ? 1 : -1));
     }
-    put_head("buffer", DECIDED, numbers);
+    put_head("buffer", IS_DECIDED, numbers);
     CHECK(recorded() == 0);
     /* any bytes are refused, or a span */
     dice_state = seed_begin();
     for (unsigned i = 0; i < 1000; i++) {
-        put_head("buffer", SAMPLED, numbers);
+        put_head("buffer", IS_SAMPLED, numbers);
         for (uint64_t j = dice(4); j > 0; j--)
             put_attribute("sIUDBlre07"[dice(10)], "k", zeros, (uint16_t)(dice(2) * 8 + dice(4)));
         buffer_end -= dice(2) * dice(60);
@@ -434,7 +434,7 @@ static void record_some(unsigned count, uint64_t ns)
         (void)record(&(struct slow_case){.ns = ns});
 }
 
-struct alarms {
+struct alarm_totals {
     uint32_t pid, count, passed; /* passed: those that are no reports */
     uint64_t suppressed;
     struct blkin_slow_event newest;
@@ -443,7 +443,7 @@ struct alarms {
 
 static void take_alarm(void *context, const struct rings_record *record)
 {
-    struct alarms *alarms = context;
+    struct alarm_totals *alarms = context;
     struct ring_alarm alarm;
 
     if (record->entry.event != BLKIN_EVENT_SLOW || record->entry.pid != alarms->pid)
@@ -458,9 +458,9 @@ static void take_alarm(void *context, const struct rings_record *record)
     alarms->suppressed += alarm.event.dropped;
 }
 
-static struct alarms all_alarms(pid_t pid)
+static struct alarm_totals all_alarms(pid_t pid)
 {
-    struct alarms alarms = {.pid = (uint32_t)pid};
+    struct alarm_totals alarms = {.pid = (uint32_t)pid};
 
     (void)rings_walk_all(&memory, take_alarm, &alarms);
     return alarms;
@@ -482,7 +482,7 @@ TEST(test_alarms)
         {1, "mon", NULL, NULL, "no room for this", 100, "write of mon: keep"},
         {1, "mon", C60 C60 "!", NULL, C60 C60 "!", 0, C60 C60 " of mon: " C60 C60},
     };
-    struct alarms before = all_alarms(getpid()), after;
+    struct alarm_totals before = all_alarms(getpid()), after;
 
     CHECK(blkin_set_slow("osd*:write>20ms, scrub>10s, *>100ms, mon:error") == 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++, before = after) {
@@ -510,8 +510,8 @@ TEST(test_alarms)
  * periodic work may report some of them at any time. */
 TEST(test_cap)
 {
-    const struct alarms before = all_alarms(getpid());
-    struct alarms after, now = {0};
+    const struct alarm_totals before = all_alarms(getpid());
+    struct alarm_totals after, now = {0};
     unsigned made = 0;
 
     CHECK(blkin_set_slow("*>1ms, max=0.001/s") == 0);
@@ -535,12 +535,12 @@ TEST(test_cap)
     CHECK(now.passed + now.suppressed == after.passed + after.suppressed + made);
 }
 
-/* A child numbers its alarms again, and can set rules, whatever its parent did at the fork. Each
- * process reports the alarms that it has suppressed, at its exit at the latest. */
+/* A child can set rules, even if its parent was setting rules at the fork, and numbers its alarms
+ * again. Each process reports its suppressed alarms, at its exit at the latest. */
 TEST(test_alarms_of_children)
 {
-    const struct alarms before = all_alarms(getpid());
-    struct alarms after;
+    const struct alarm_totals before = all_alarms(getpid());
+    struct alarm_totals after;
     int status = -1;
     pid_t pid;
 

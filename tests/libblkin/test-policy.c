@@ -298,7 +298,7 @@ static void own_begin(const char *variable, const char *file, const char *defaul
     CHECK((file ? setenv("OWN_FILE", file, 1) : unsetenv("OWN_FILE")) == 0);
 }
 
-enum own_call { INIT, REFRESH, WRITE, OFFER, SET, REFUSE };
+enum own_call { INIT, REFRESH, REWRITE, OFFER, SET, REFUSE };
 
 static void own_do(enum own_call call, const char *argument)
 {
@@ -312,14 +312,14 @@ static void own_do(enum own_call call, const char *argument)
         blkin_policy_refresh(&own);
 }
 
-/* Does the call, after WRITE of the file; it may write only `says` to stderr. Then `text` is the
+/* Does the call, after REWRITE of the file; it may write only `says` to stderr. Then `text` is the
  * policy, the count-th one; the thread can be cancelled again, and the lock is free. */
 static void own_is(enum own_call call, const char *argument, const char *text, unsigned count,
                    const char *says)
 {
     int state = -1;
 
-    if (call == WRITE)
+    if (call == REWRITE)
         write_file(file_path, argument);
     CHECK_TEXT(SAID(own_do(call, argument)), says);
     CHECK_TEXT(own_text, text);
@@ -388,14 +388,14 @@ TEST(test_changes)
     own_begin(NULL, file_path, "");
     (void)remove(file_path);
     own_is(INIT, NULL, "", 0, "");
-    own_is(WRITE, "one", "one", 1, "");
+    own_is(REWRITE, "one", "one", 1, "");
     own_is(REFRESH, NULL, "one", 1, "");
     CHECK(chmod(file_path, 0600) == 0); /* its time has changed */
     own_is(REFRESH, NULL, "one", 2, "");
     write_file(other, "two");
     CHECK(rename(other, file_path) == 0);
     own_is(REFRESH, NULL, "two", 3, "");
-    own_is(WRITE, "wrong", "two", 3, wrong_file);
+    own_is(REWRITE, "wrong", "two", 3, wrong_file);
     own_is(REFRESH, NULL, "two", 3, "");
     CHECK(remove(file_path) == 0);
     own_is(REFRESH, NULL, "two", 3, "");

@@ -95,6 +95,9 @@ static void begin(struct chain_run *run)
 static void end(struct chain_run *run)
 {
     CHECK(chain_adds_up(&run->chain) && chain_held(&run->chain) == 0);
+    run->chain.first->counts.out++;
+    CHECK(!chain_adds_up(&run->chain));
+    run->chain.first->counts.out--;
     for (int reason = 0; reason < STAGE_REASONS; reason++)
         run->left_out += run->chain.counts.left_out[reason];
     chain_free(&run->chain);
