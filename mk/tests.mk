@@ -47,7 +47,7 @@ $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 # programs that load Kafka and workers
 scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce)
 scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)
-$(scale_obj): flags = -D_GNU_SOURCE -Itests $(call pkg_cflags,rdkafka)
+$(scale_obj): flags = -D_GNU_SOURCE -iquote . -Itests $(call pkg_cflags,rdkafka)
 $(BUILD)/tests/scale/produce: $(scale_obj)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
@@ -57,7 +57,7 @@ $(load_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 agent_load := $(patsubst %,$(BUILD)/tests/%,agent/parts/requests agent/hosts/load)
-$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(agent_load)): flags = $(public_flags) -Itests -D_GNU_SOURCE
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(agent_load)): flags = $(public_flags) -iquote . -Itests -D_GNU_SOURCE
 $(agent_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)
