@@ -6,10 +6,10 @@
  */
 #include "check.h"
 #include "plugin/starvation/starve.h"
+#include "service/in_loop.h"
 #include "tools/agent/feed.h"
 #include "tools/agent/waiting.h"
 #include "tools/base/json.h"
-#include "tools/base/loop.h"
 #include "tools/base/say.h"
 #include "work/spans.h"
 
@@ -18,7 +18,6 @@
 
 #define COLLECTOR "http://127.0.0.1:1" /* nobody listens */
 
-static struct loop *loop;
 static char folder[] = "/tmp/test-export.XXXXXX", place[64], moved[64], file[80];
 static unsigned failures;               /* calls of export_calls.failed() */
 static unsigned answers, empty_answers; /* of the feed: all, and those without JSON */
@@ -27,12 +26,6 @@ static struct export *export;           /* the open one */
 static struct counts totals;            /* of the exports of a test */
 static struct error error;
 static struct config *to_collector, *to_file, *to_nowhere;
-
-static void stop(void *context)
-{
-    (void)context;
-    loop_stop(loop);
-}
 
 static void fail(void *context)
 {
@@ -312,7 +305,6 @@ TEST(test_feed_is_not_opened)
 
 int main(void)
 {
-    const struct loop_signals signals = {stop, stop, NULL};
     char command[128];
 
     CHECK(mkdtemp(folder) && (loop = loop_new(&signals)));
