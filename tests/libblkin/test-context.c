@@ -410,6 +410,7 @@ TEST(test_truncation)
         {"a=1,b=2", 0, ""},
     };
     char text[1000], *large = entry_of(5, 123), *larger = entry_of(6, 200); /* 129 and 207 */
+    char *small = entry_of(4, 123);                                         /* 128 */
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct blkin_context context = with_parent();
@@ -424,11 +425,12 @@ TEST(test_truncation)
         free(buffer);
     }
     /* entries above 128 characters go first */
-    (void)snprintf(text, sizeof(text), "a=1,%s,b=2,%s,c=3", large, larger);
+    (void)snprintf(text, sizeof(text), "a=1,%s,b=2,%s,c=3,%s", large, larger, small);
     for (size_t room = 0; room < strlen(text) + 2; room++)
         check_tracestate(text, strlen(text), room);
     free(large);
     free(larger);
+    free(small);
 }
 
 /* ---------------------------------------------------------------- binary forms */
@@ -458,6 +460,13 @@ TEST(test_opencensus)
     }
     for (size_t length = 0; length <= 28; length++)
         HOLDS(is_accepted(OPENCENSUS, bytes, length) == (length == 27));
+    /* after the fields, only those that this version does not know */
+    for (int id = 0; id < 4; id++) {
+        bytes[29] = (char)id;
+        HOLDS(is_accepted(OPENCENSUS, bytes, 30) == (id > 2));
+    }
+    bytes[27] = 3;
+    HOLDS(is_accepted(OPENCENSUS, bytes, 28) && is_accepted(OPENCENSUS, bytes, 30));
 }
 
 TEST(test_packed)

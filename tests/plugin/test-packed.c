@@ -144,7 +144,7 @@ TEST(test_records)
     };
     /* ports and numbers that are too large, and types that are no letters */
     static const char *const damaged[] = {
-        "r00001000" WORD "0000", "I00" WORD "00@", "800" WORD, "@00", "[00", "`00", "{00"};
+        ("r00001000" WORD "0000"), ("I00" WORD "00@"), ("800" WORD), "@00", "[00", "`00", "{00"};
     struct log_record record;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

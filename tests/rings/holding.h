@@ -136,6 +136,14 @@ static inline int finish(pid_t pid, int signal)
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
+static inline struct ring_memory head_at(int fd)
+{
+    struct ring_memory head;
+
+    CHECK(pread(fd, &head, sizeof(head), 0) == sizeof(head) && !ring_problem(&head, head.bytes));
+    return head;
+}
+
 /* Returns a descriptor, or -1: the program has to ask again. */
 static inline int answer_from(int socket)
 {
@@ -267,11 +275,7 @@ static inline int keep_busy(unsigned number)
 
 static inline struct ring_memory head_of(int number)
 {
-    struct ring_memory head;
-
-    CHECK(pread(store.kept[number].fd, &head, sizeof(head), 0) == sizeof(head));
-    CHECK(!ring_problem(&head, head.bytes));
-    return head;
+    return head_at(store.kept[number].fd);
 }
 
 /* Returns how often programs have used the stored memories: use_memory() counts in `lost`. */

@@ -59,3 +59,9 @@ diff <(grep -v process "$WORK/streamed.classes") <(grep -v process "$WORK/dump.c
     cat "$WORK/dump.classes"
     fail "the dump does not have all classes of events"
 }
+
+# after SIGTERM, the process that stores the rings ends with the agent
+start_agent --send=all
+wait_for 20 agent "the next agent" is state recording || exit 1
+stop_part agent TERM 20 || fail "status $? of SIGTERM"
+wait_for 10 - "the end of the process that stores the rings" test ! -e "$WORK/run/rings.fdserver"

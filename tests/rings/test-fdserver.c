@@ -12,9 +12,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,12 +151,11 @@ TEST(test_one_of_two)
 int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&fdserver_job, NULL};
-    const char *where = getenv("TMPDIR");
     int status;
 
     if (job_run_in_child(argc, argv, jobs, &status)) /* a service without an fdserver starts one */
         return status;
-    (void)snprintf(path, sizeof(path), "%s/fdserver.%ld", where ? where : "/tmp", (long)getpid());
+    (void)snprintf(path, sizeof(path), "%s/fdserver", getenv("TMPDIR"));
     fdserver_process = fork();
     if (fdserver_process == 0)
         _exit(fdserver_run(path));

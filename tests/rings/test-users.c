@@ -63,10 +63,15 @@ static bool is_given(uid_t user)
 }
 
 /* If the namespace knows all users, 65534 is a user like any other. */
-static void test_host(void)
+TEST(test_host)
 {
-    const pid_t service = begin();
+    pid_t service;
 
+    if (geteuid() != 0) {
+        puts("not tested: other users, which only root can be");
+        return;
+    }
+    service = begin();
     CHECK(is_given(65534) == (users_unknown() == USERS_ALL_KNOWN));
     end_test(service);
 }
@@ -77,10 +82,14 @@ static void know_root_only(void)
     write_file("/proc/self/uid_map", "0 0 1\n");
 }
 
-static void test_namespace(void)
+TEST(test_namespace)
 {
     pid_t service;
 
+    if (geteuid() != 0 || system("unshare --user true") != 0) {
+        puts("not tested: no user namespaces here");
+        return;
+    }
     prepare_service = know_root_only;
     service = begin();
     CHECK(is_given(0));
@@ -89,21 +98,6 @@ static void test_namespace(void)
     end_test(service);
 }
 
-int main(void)
-{
-    prepare();
-    (void)snprintf(map, sizeof(map), "%s/map", folder);
-    (void)snprintf(overflow, sizeof(overflow), "%s/overflow", folder);
-    check_run();
-    if (geteuid() != 0) {
-        puts("not tested: other users, which only root can be");
-    } else {
-        test_host();
-        if (system("unshare --user true") == 0)
-            test_namespace();
-        else
-            puts("not tested: no user namespaces here");
-    }
-    clean_up();
-    return check_status();
-}
+CHECK_MAIN_WITH((prepare(), snprintf(map, sizeof(map), "%s/map", folder),
+                 snprintf(overflow, sizeof(overflow), "%s/overflow", folder)),
+                clean_up())
