@@ -169,8 +169,20 @@ TEST(test_sampling_file)
 
 TEST(test_process)
 {
-    WORK_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) >= 2, record_span_called("later"));
-    CHECK(find_newest(BLKIN_EVENT_PROCESS)->entry.length > sizeof(struct blkin_process_event));
+    static const char texts[] = "test-provider\0v1\0always";
+    const unsigned before = rings_count(&memory, BLKIN_EVENT_PROCESS);
+    const uint64_t from_ns = blkin_now();
+    struct blkin_process_event event;
+    const struct newest *newest;
+
+    blkin_set_version("v1");
+    WORK_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) >= before + 2, record_span_called("on"));
+    newest = find_newest(BLKIN_EVENT_PROCESS);
+    memcpy(&event, newest->payload, sizeof(event));
+    CHECK(newest->count <= before + 2 + (blkin_now() - from_ns) / SECOND); /* once a second */
+    CHECK(event.monotonic > from_ns && event.pid == (uint32_t)getpid() && event.sequence > before);
+    CHECK(newest->entry.length == sizeof(event) + sizeof(texts));
+    CHECK(memcmp(newest->payload + sizeof(event), texts, sizeof(texts)) == 0);
 }
 
 /* The agent needs no streaming events, because it has whole spans. */
@@ -232,7 +244,7 @@ TEST(test_forks)
     if (pid == 0) {
         blkin_span_end(&span);
         record_span_called("of child");
-        _exit(0);
+        end_process(0);
     }
     check_child(pid, 2);
     pid = fork();
@@ -241,9 +253,9 @@ TEST(test_forks)
         pid = fork();
         if (pid == 0) {
             record_span_called("of grandchild");
-            _exit(0);
+            end_process(0);
         }
-        _exit(waitpid(pid, &status, 0) != pid || status);
+        end_process(waitpid(pid, &status, 0) != pid || status);
     }
     check_child(pid, 1);
 }

@@ -1,11 +1,8 @@
 /*
- * Many writers of one memory. No record is torn.
- *
- * Kills: processes that write are killed at random moments, again and again. All finished records
- * are in the rings, and the next processes can write.
- *
- * Writers: eight threads and three processes write at once, while a reader copies the rings all the
- * time. A round fits into a ring. After each round, each of its records is in the rings once.
+ * Many writers of one memory. Kills: processes that write are killed at random moments, again and
+ * again. All finished records are in the rings, and the next processes can write. Writers: eight
+ * threads and three processes write at once, while a reader copies the rings all the time. After
+ * each round, which fits into a ring, each of its records is in the rings once. No record is torn.
  *
  * SEED=N repeats a run. ROUNDS=N sets the number of rounds of kills, and RECORDS=N the number of
  * records of the writers, such as 1000000000.
@@ -37,7 +34,7 @@ static void open_rings(uint64_t room)
 
 #define KILLS_WRITERS 3
 #define ROOM          (1 << 24) /* bytes of a ring */
-#define KILLS_USUAL   60        /* rounds */
+#define KILLS_USUAL   40        /* rounds */
 
 static uint64_t *finished; /* the last record that each writer has finished */
 
@@ -140,7 +137,7 @@ TEST(test_kills)
 #define WRITERS         (WRITERS_THREADS + PROCESSES)
 #define ROUND           1500      /* records of a writer in a round */
 #define WRITERS_ROOM    (1 << 23) /* bytes of a ring */
-#define DEFAULT         2000000   /* records of all rounds */
+#define DEFAULT         1000000   /* records of all rounds */
 
 _Static_assert(WRITERS *ROUND *(sizeof(struct numbered) + 16) < WRITERS_ROOM - RING_RECORD_MAX,
                "a round must fit into one ring");
@@ -273,12 +270,4 @@ TEST(test_writers)
     rings_close(&memory);
 }
 
-int main(void)
-{
-    if (!ring_write_init()) {
-        puts("no restartable sequences here");
-        return 77;
-    }
-    check_run();
-    return check_status();
-}
+CHECK_MAIN_WITH(if (!ring_write_init() && puts("no restartable sequences here")) return 77, (void)0)
