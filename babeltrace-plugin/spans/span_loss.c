@@ -76,8 +76,7 @@ static void sequence_give_up(struct assembler *assembler, struct sequence_slot *
 
     *count += slot->awaited;
     if (count == &assembler->counts.events_missing)
-        assembler->counts.events_unsure +=
-            slot->unsure < slot->awaited ? slot->unsure : slot->awaited;
+        assembler->counts.events_unsure += slot->unsure;
     assembler->sequences.awaited -= slot->awaited;
     slot->missing += slot->awaited;
     slot->awaited = slot->unsure = 0;
@@ -110,6 +109,8 @@ static void sequence_take_late(struct assembler *assembler, struct sequence_slot
     slot->seen |= bit;
     if (slot->awaited) {
         slot->awaited--;
+        if (slot->unsure > slot->awaited)
+            slot->unsure = slot->awaited;
         assembler->sequences.awaited--;
     } else if (slot->missing) {
         slot->missing--;

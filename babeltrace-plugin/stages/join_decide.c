@@ -169,11 +169,19 @@ static void join_decide_by_client(struct join *join, struct join_group *group)
 
 static int64_t join_wait_of(const struct join *join, enum queue_kind kind)
 {
-    if (kind == OPEN)
+    const int64_t wait_ns = join->options.wait_ns;
+    const int64_t settle_ns = wait_ns > JOIN_SETTLE_NS ? JOIN_SETTLE_NS : wait_ns;
+
+    switch (kind) {
+    case SETTLING:
+        return settle_ns;
+    case OPEN:
         return join->options.root_wait_ns;
-    if (kind == SETTLING && join->options.wait_ns > JOIN_SETTLE_NS)
-        return JOIN_SETTLE_NS;
-    return join->options.wait_ns;
+    case JOIN_CLIENTS: /* a server's half that arrives in time is compared again */
+        return wait_ns + settle_ns;
+    default:
+        return wait_ns;
+    }
 }
 
 static void join_forget_group(struct join *join, struct join_group *group)

@@ -68,29 +68,16 @@ static void look_at(struct text text, const struct ring_entry *entry)
         sum += (unsigned char)text.data[i];
 }
 
+/* The texts that ring_event() did not set are empty. */
 static void check_event(const struct event *event, const struct ring_entry *entry)
 {
-    if (event->kind == EVENT_PROCESS)
-        return;
-    if (event->kind == EVENT_METRIC) {
-        look_at(event->group, entry);
-        look_at(event->instance, entry);
-        look_at(event->names, entry);
-        look_at(event->values, entry);
-        return;
-    }
-    if (event->kind != EVENT_ANNOTATION)
+    if (event->kind != EVENT_ANNOTATION) /* its key is a severity */
         look_at(event->key, entry);
-    if (event->kind >= EVENT_SPAN && event->kind != EVENT_ANNOTATION)
-        look_at(event->log, entry);
-    if (event->kind <= EVENT_BEGIN) {
-        look_at(event->span_name, entry);
-        look_at(event->service, entry);
-        look_at(event->ip, entry);
-    }
-    if (event->kind == EVENT_TIMESTAMP || event->kind == EVENT_KEYVAL_TEXT ||
-        event->kind == EVENT_ANNOTATION)
-        look_at(event->value, entry);
+    look_at(event->span_name, entry);
+    look_at(event->service, entry);
+    look_at(event->ip, entry);
+    look_at(event->value, entry);
+    look_at(event->log, entry);
 }
 
 static void take_span(void *context, struct span *span)
@@ -101,7 +88,7 @@ static void take_span(void *context, struct span *span)
 
 static uint64_t use(const struct ring_entry *entry, struct assembler *assembler)
 {
-    static struct event event;
+    struct event event = {.time_ns = 0};
     const struct ring_clock clock = {1000000, RING_NOW, INT64_C(1700000000000000000)};
     const enum decoded decoded = ring_event(entry, &clock, &event);
     struct ring_alarm alarm;

@@ -5,6 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "libblkin/base/provider.h"
+#include "libblkin/policy/slow.h"
 #include "libblkin/ring/ring_find.h"
 #include "libblkin-ring/parts/scenarios.h"
 
@@ -22,6 +24,15 @@
 #define LOWEST  200 /* the library's descriptor has a number from LOWEST on */
 #define HIGHEST 1024
 #define LONG_NS UINT64_C(5000000000) /* RING_REFRAIN_NS in ring_find.c */
+
+#define TEST_AS_ROOT(name)            \
+    static void name##_as_root(void); \
+    TEST(name)                        \
+    {                                 \
+        if (geteuid() == 0)           \
+            name##_as_root();         \
+    }                                 \
+    static void name##_as_root(void)
 
 /* Returns the library's descriptor; -1: none. */
 static int high_descriptor(void)
@@ -50,22 +61,33 @@ static void leave_for(struct rings *from, const struct rings *to)
 
 /* ---- no agent ---- */
 
-TEST(no_folder)
+/* Sets another path. Returns true if the program asks for rings there. */
+static bool asks_at(const char *path)
 {
-    setenv(RING_VARIABLE, "/nowhere/at/all", 1);
-    record();
-    CHECK(!blkin_is_on());
-    CHECK(ring_find_state() == RING_NEVER);
+    int status = -1;
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        setenv(RING_VARIABLE, path, 1);
+        record();
+        CHECK(blkin_is_on() == (ring_find_state() != RING_NEVER));
+        end_process(check_failures ? 2 : ring_find_state() == RING_AWAITED);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) < 2);
+    return WEXITSTATUS(status) == 1;
 }
 
-TEST(none)
+TEST(paths)
 {
-    setenv(RING_VARIABLE, "none", 1);
+    char path[120];
+
+    (void)snprintf(path, sizeof(path), "%s/%0*d", agent.folder, 106 - (int)strlen(agent.folder), 0);
+    CHECK(strlen(path) == 107 && asks_at(path)); /* the longest path of a socket */
+    strcat(path, "0");
+    CHECK(!asks_at(path));
     agent_start(&agent, &memory);
-    record();
-    CHECK(!blkin_is_on());
+    CHECK(!asks_at("none") && !asks_at("socket") && !asks_at("/nowhere/at/all"));
     CHECK(agent_asked(&agent) == 0);
-    agent_stop(&agent);
 }
 
 /* Until the program has rings, the API is active, but does not record. */
@@ -77,7 +99,9 @@ TEST(late)
     blkin_span_begin(&span, "request", BLKIN_SERVER, NULL);
     CHECK(!blkin_span_is_recorded(&span));
     CHECK(ring_find_state() == RING_AWAITED);
+    CHECK(*blkin_gate_ == BLKIN_LOOKS_FOR_RINGS);
     begin_recording();
+    CHECK(*blkin_gate_ == 1);
     CHECK(agent_asked(&agent) >= 1 && agent_asked(&agent) < 4); /* again, if an answer is late */
     CHECK(memory.head->lost > 0 && memory.head->missed_until_ns > memory.head->created_ns);
     agent_stop(&agent);
@@ -98,22 +122,34 @@ TEST(busy)
     CHECK(ring_map());
     record();
     CHECK(spans(&memory) > 0);
-    agent_stop(&agent);
+}
+
+static struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+/* Makes the agent's socket, at which nobody accepts. Returns its descriptor. */
+static int bind_socket(void)
+{
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    strcpy(address.sun_path, agent.path);
+    CHECK(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
+    return listener;
+}
+
+static void check_unreachable(void)
+{
+    alarm(60);
+    record();
+    CHECK(ring_find_state() == RING_AWAITED && *blkin_gate_ == BLKIN_LOOKS_FOR_RINGS);
+    CHECK(!ring_map());
+    CHECK(high_descriptor() < 0);
 }
 
 /* The socket exists, and nobody listens. */
 TEST(refused)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-    strcpy(address.sun_path, agent.path);
-    CHECK(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
-    close(listener);
-    record();
-    CHECK(ring_find_state() == RING_AWAITED);
-    CHECK(!ring_map());
-    CHECK(high_descriptor() < 0);
+    close(bind_socket());
+    check_unreachable();
 }
 
 /* ---- an agent that does not answer ---- */
@@ -136,7 +172,6 @@ TEST(slow)
     CHECK(spans(&memory) == made && made > 10);
     CHECK(agent_asked(&agent) == 1);
     CHECK(memory.head->lost == 0 && memory.head->missed_until_ns == 0);
-    agent_stop(&agent);
 }
 
 /* The agent accepts connections, and never answers. The program closes its descriptor after each
@@ -160,24 +195,17 @@ TEST(silent)
     CHECK(high_descriptor() < 0);
 }
 
-/* Nobody accepts, and the backlog is full: a blocking connect() would hang. */
+/* The backlog is full: a blocking connect() would hang. */
 TEST(backlog)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const int listener = bind_socket();
     int each;
 
-    strcpy(address.sun_path, agent.path);
-    CHECK(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
     CHECK(listen(listener, 0) == 0);
     do
         each = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     while (connect(each, (struct sockaddr *)&address, sizeof(address)) == 0);
-    alarm(60);
-    record();
-    CHECK(ring_find_state() == RING_AWAITED);
-    CHECK(!ring_map());
-    CHECK(high_descriptor() < 0);
+    check_unreachable();
     close(listener);
 }
 
@@ -195,7 +223,6 @@ TEST(closed)
     CHECK(dup2(STDERR_FILENO, found) == found);
     RECORD_UNTIL(agent_asked(&agent) >= 3);
     CHECK(fstat(found, &status) == 0);
-    agent_stop(&agent);
 }
 
 /* A child does not keep the descriptor with which its parent waits for an answer. */
@@ -209,10 +236,9 @@ TEST(forked)
     CHECK(high_descriptor() >= 0);
     pid = fork();
     if (pid == 0)
-        _exit(high_descriptor() >= 0);
+        end_process(high_descriptor() >= 0);
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     CHECK(high_descriptor() >= 0);
-    agent_stop(&agent);
 }
 
 /* The agent sends an invalid memory. */
@@ -225,7 +251,6 @@ TEST(wrong)
     CHECK(spans(&memory) == 0);
     memory.head->mark--;
     RECORD_UNTIL(spans(&memory) > 0);
-    agent_stop(&agent);
 }
 
 /* The agent has left the memory before the program gets it. The program asks again soon, and not
@@ -244,7 +269,6 @@ TEST(left_at_once)
     agent_give(&agent, &other);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(spans(&memory) == 0);
-    agent_stop(&agent);
 }
 
 /* ---- the agent ends ---- */
@@ -272,7 +296,6 @@ TEST(replaced)
     CHECK(spans(&memory) > before);
     agent_start(&agent, &other);
     RECORD_UNTIL(spans(&other) > 0);
-    agent_stop(&agent);
 }
 
 /* A program that overwrites its oldest records uses the new memory at once: before the periodic
@@ -305,7 +328,6 @@ TEST(replaced_while_fast)
         to = next;
     }
     CHECK(is_early);
-    agent_stop(&agent);
 }
 
 /* The agent is busy when it leaves the memory: no span is lost. */
@@ -325,7 +347,6 @@ TEST(exchanged)
     CHECK(spans(&memory) + spans(&other) == made);
     check_memory_gets_nothing();
     CHECK(agent_asked(&agent) >= 2 && agent_asked(&agent) < 6); /* again, if an answer is late */
-    agent_stop(&agent);
 }
 
 /* A memory that the program has used before is mapped at the same address. So a program that
@@ -344,7 +365,6 @@ TEST(again)
     leave_for(&other, &memory);
     RECORD_UNTIL(spans(&memory) > before);
     CHECK(ring_map() == first);
-    agent_stop(&agent);
 }
 
 /* The agent has not read for a long time: the program asks, and gets the same memory, which it
@@ -364,7 +384,6 @@ TEST(quiet)
     CHECK(is_kept && ring_map() == first);
     agent_give(&agent, &other);
     RECORD_UNTIL(spans(&other) > 0);
-    agent_stop(&agent);
 }
 
 TEST(left)
@@ -378,10 +397,8 @@ TEST(left)
 
 /* ---- another user ---- */
 
-TEST(user)
+TEST_AS_ROOT(user)
 {
-    if (geteuid() != 0)
-        return;
     begin_recording();
     CHECK(agent.user == 0);
     agent_give(&agent, &other);
@@ -389,16 +406,13 @@ TEST(user)
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 65534);
     check_memory_gets_nothing();
-    agent_stop(&agent);
 }
 
 /* Records that wait for the agent's answer do not go into another user's memory. */
-TEST(user_of_a_busy_agent)
+TEST_AS_ROOT(user_of_a_busy_agent)
 {
     unsigned made = 0;
 
-    if (geteuid() != 0)
-        return;
     agent.is_busy = true;
     agent_start(&agent, &memory);
     for (unsigned i = 0; i < 100; i++)
@@ -407,22 +421,19 @@ TEST(user_of_a_busy_agent)
     __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
     WORK_UNTIL(spans(&memory) > 0, (record(), made++));
     CHECK(spans(&memory) <= made);
-    agent_stop(&agent);
 }
 
 /* A server acts as its client's user for a while, and keeps its memory. It asks for a new memory
  * only under its own user, or after a long time. */
-TEST(user_for_a_while)
+TEST_AS_ROOT(user_for_a_while)
 {
     unsigned before, asked;
     uint64_t since_ns;
 
-    if (geteuid() != 0)
-        return;
     begin_recording();
     asked = agent_asked(&agent); /* more than once, if an answer is late */
     since_ns = blkin_now();
-    CHECK(seteuid(65534) == 0);
+    CHECK(setresuid(65534, 65534, 0) == 0);
     before = rings_count(&memory, BLKIN_EVENT_PROCESS);
     RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1); /* periodic work */
     leave_for(&memory, &other);
@@ -435,35 +446,29 @@ TEST(user_for_a_while)
     CHECK(seteuid(0) == 0);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 0);
-    CHECK(seteuid(65534) == 0);
+    CHECK(setresuid(0, 65534, 65534) == 0);
     agent_give(&agent, &memory);
     __atomic_store_n(&memory.head->state, RING_ON, __ATOMIC_RELAXED);
     before = spans(&memory);
     __atomic_store_n(&other.head->state, RING_LEFT, __ATOMIC_RELAXED);
     RECORD_UNTIL(spans(&memory) > before);
     CHECK(agent.user == 65534);
-    agent_stop(&agent);
 }
 
 /* The new user may not connect: the program does not record, and does not write to the old memory.
  */
-TEST(user_without)
+TEST_AS_ROOT(user_without)
 {
-    if (geteuid() != 0)
-        return;
     begin_recording();
     CHECK(chmod(agent.path, 0700) == 0);
     CHECK(setresuid(65534, 65534, 65534) == 0);
     RECORD_UNTIL(!ring_map());
     check_memory_gets_nothing();
-    agent_stop(&agent);
 }
 
 /* The program has a root folder of its own, without the socket. */
-TEST(another_root)
+TEST_AS_ROOT(another_root)
 {
-    if (geteuid() != 0)
-        return;
     agent.stays = true;
     begin_recording();
     ring_find_before_chroot();
@@ -474,7 +479,6 @@ TEST(another_root)
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 65534);
     RECORD_UNTIL(high_descriptor() < 0);
-    agent_stop(&agent);
 }
 
 /* A child that inherits a memory that the agent has left gets another one when it first looks, if
@@ -490,19 +494,16 @@ TEST(forked_from_left)
         const pid_t child = fork();
 
         if (child == 0)
-            _exit(ring_find() == RING_FOUND);
+            end_process(ring_find() == RING_FOUND);
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
         found += WEXITSTATUS(status) == 1;
     }
     CHECK(found > 0); /* a busy agent may take longer than the child waits */
-    agent_stop(&agent);
 }
 
 /* The agent's first answer arrives after the program has stopped waiting. */
-TEST(another_root_of_a_busy_agent)
+TEST_AS_ROOT(another_root_of_a_busy_agent)
 {
-    if (geteuid() != 0)
-        return;
     agent.stays = true;
     begin_recording();
     __atomic_store_n(&agent.is_busy, true, __ATOMIC_RELEASE);
@@ -514,7 +515,6 @@ TEST(another_root_of_a_busy_agent)
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 65534);
     RECORD_UNTIL(high_descriptor() < 0);
-    agent_stop(&agent);
 }
 
 #ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer needs more address space than the limit */
@@ -527,9 +527,52 @@ TEST(narrow)
     CHECK(setrlimit(RLIMIT_AS, &little) == 0);
     RECORD_UNTIL(agent_asked(&agent) >= 2);
     CHECK(!ring_map() && spans(&memory) == 0);
-    agent_stop(&agent);
 }
 #endif
+
+/* ---- slow rules of the host: test-policy.c has programs with rules of their own ---- */
+
+/* Does this machine have slow rules itself? Then the checks cannot know the rules of the program.
+ */
+static bool host_has_rules(void)
+{
+    return access("/run/blkin/slow", F_OK) == 0;
+}
+
+static bool rule_is_above_s(uint64_t seconds)
+{
+    return blkin_slow_least_ns == seconds * 1000000000 + 1;
+}
+
+/* A program gets rules with its rings, and changed rules with its periodic work. Damaged rules
+ * change nothing. */
+TEST(rules)
+{
+    struct ring_rules *there = (struct ring_rules *)(void *)(memory.memory.at + RING_RULES_AT);
+    unsigned before;
+
+    memory_set_rules(&memory.memory, "*>5s");
+    agent_start(&agent, &memory);
+    blkin_init();
+    CHECK(rule_is_above_s(5) || host_has_rules());
+    memory_set_rules(&memory.memory, "*>7s, max=2/s");
+    RECORD_UNTIL(rule_is_above_s(7) || host_has_rules());
+    before = rings_count(&memory, BLKIN_EVENT_PROCESS);
+    memset(there->text, 'x', sizeof(there->text));
+    there->generation += 2;
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1);
+    memory_set_rules(&memory.memory, "*>9s");
+    there->generation++;
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 3);
+    CHECK(rule_is_above_s(7) || host_has_rules());
+    memory_set_rules(&memory.memory, "*>9s");
+    RECORD_UNTIL(rule_is_above_s(9) || host_has_rules());
+    memory_set_rules(&other.memory, "*>11s");
+    agent_give(&agent, &other);
+    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    RECORD_UNTIL(rule_is_above_s(11) || host_has_rules());
+    agent_stop(&agent);
+}
 
 int main(void)
 {

@@ -4,32 +4,14 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <blkin.h>
-
 #include "babeltrace-plugin/base/monotonic.h"
-#include "check.h"
 #include "libblkin/zipkin_c.h"
-#include "libblkin-ring/parts/rings.h"
+#include "libblkin-ring/parts/scenarios.h"
 #include "tools/rings/ring_event.h"
-#include "tracepoints/format/provider_table.h"
-#include "waits.h"
 
 #include <fcntl.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static struct rings memory;
-static struct rings_agent agent;
-
-static void record(void)
-{
-    BLKIN_SCOPE(span, "request", BLKIN_SERVER, NULL);
-
-    BLKIN_ANNOTATE(&span, "text");
-}
 
 #define AHEAD_S 2000 /* how far the container's clock is ahead */
 
@@ -62,7 +44,7 @@ static int record_contained(void)
 
     CHECK(blkin_set_slow("*>0ns") == 0);
     blkin_init();
-    WORK_UNTIL(rings_count(&memory, BLKIN_EVENT_SPAN) > 0, record());
+    RECORD_UNTIL(spans(&memory) > 0);
     blkin_init_new_trace(&trace, "op", &endpoint);
     BLKIN_TIMESTAMP(&trace, NULL, "queued");
     return check_status();
@@ -80,15 +62,13 @@ static void check_namespaces(int64_t agent_ahead_s)
     struct stat there;
     pid_t pid;
 
-    rings_make(&memory, RING_BYTES_MIN, RING_BYTES_MIN);
-    agent_prepare(&agent);
     memory_set_ahead(&memory.memory, ahead_ns);
     agent_start(&agent, &memory);
     if (unshare(CLONE_NEWPID | CLONE_NEWTIME) == 0 &&
         dprintf(offsets, "monotonic %d 500000000", AHEAD_S) > 0) {
         pid = fork();
         if (pid == 0)
-            _exit(record_contained());
+            end_process(record_contained());
         CHECK(stat("/proc/self/ns/pid_for_children", &there) == 0);
         CHECK(waitpid(pid, &status, 0) == pid && status == 0);
         contained.pid_namespace = there.st_ino;
@@ -97,30 +77,25 @@ static void check_namespaces(int64_t agent_ahead_s)
         CHECK(contained.events == all && contained.wrong == 0);
     }
     close(offsets);
-    agent_stop(&agent);
-    agent_remove(&agent);
-    rings_close(&memory);
 }
 
-/* Runs the check in a process of its own, because the check changes the namespaces of children. */
-static void run(int64_t agent_ahead_s)
+TEST(of_the_host)
 {
-    int status = -1;
-    const pid_t pid = fork();
+    check_namespaces(0);
+}
 
-    if (pid == 0) {
-        check_failures = 0;
-        check_namespaces(agent_ahead_s);
-        _exit(check_status());
-    }
-    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+TEST(ahead_of_the_agent)
+{
+    check_namespaces(AHEAD_S / 2);
+}
+
+TEST(behind_the_agent)
+{
+    check_namespaces(AHEAD_S * 2);
 }
 
 int main(void)
 {
     setenv("BLKIN_LTTNG", "no", 1);
-    run(0);
-    run(AHEAD_S / 2);
-    run(AHEAD_S * 2);
-    return check_status();
+    return scenarios_play();
 }

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SMALL RING_BYTES_MIN
@@ -46,15 +47,16 @@ TEST(test_bytes)
     const uint32_t cpu = ring_this_cpu();
     const struct ring ring = memory_ring(&memory.memory, memory.cpus + cpu);
     const char *data = ring.bytes;
-    uint32_t pid;
+    struct ring_record head;
+    struct stat there;
     uint64_t trailer;
 
-    CHECK(ring.size == SMALL);
+    CHECK(ring.size == SMALL && stat("/proc/self/ns/pid", &there) == 0);
     CHECK(ring_write(map, RING_ALARMS, ring_kind(5), "thirty-three bytes of a payload..", 33));
     CHECK(memory.heads[memory.cpus + cpu].committed == 56);
     CHECK(memory.heads[cpu].committed == 0);
-    memcpy(&pid, data, 4);
-    CHECK(pid == (uint32_t)getpid());
+    memcpy(&head, data, sizeof(head));
+    CHECK(head.pid == (uint32_t)getpid() && head.pid_namespace == there.st_ino);
     CHECK(memcmp(data + 8, "thirty-three bytes of a payload..\0\0\0\0\0\0\0", 40) == 0);
     memcpy(&trailer, data + 48, 8);
     CHECK(trailer == (UINT64_C(6) << 24 | 5 << 16 | 41));
@@ -133,14 +135,19 @@ TEST(test_lengths)
     memory.head->lost = 0;
 }
 
-/* On a CPU without a ring, a record is lost, and counted. */
+/* On a CPU without a ring, a record is lost, and counted. The time of losses never goes back. */
 TEST(test_unknown_cpu)
 {
     struct ring_map none = *map;
 
     none.parts[RING_EVENTS].cpus = ring_this_cpu();
+    memory.head->missed_until_ns = 5;
+    ring_lose(map, 2, 4);
+    CHECK(memory.head->lost == 2 && memory.head->missed_until_ns == 5);
+    ring_lose(map, 1, 7);
+    CHECK(memory.head->lost == 3 && memory.head->missed_until_ns == 7);
     CHECK(!ring_write(&none, RING_EVENTS, ring_kind(1), payload, 100));
-    CHECK(memory.head->lost == 1);
+    CHECK(memory.head->lost == 4 && memory.head->missed_until_ns > memory.head->created_ns);
     memory.head->lost = 0;
 }
 
@@ -167,6 +174,21 @@ TEST(test_scribbled)
 
 /* ---- memories ---- */
 
+/* Returns a number in KiB of /proc/self/status; -1: it is not known. */
+static long status_kib(const char *name)
+{
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[200];
+    long kib = -1;
+
+    while (status && kib < 0 && fgets(line, sizeof(line), status))
+        if (strncmp(line, name, strlen(name)) == 0)
+            kib = atol(line + strlen(name) + 1);
+    if (status)
+        fclose(status);
+    return kib;
+}
+
 static const char *refused(int descriptor, uint64_t bytes)
 {
     const char *wrong = "";
@@ -183,17 +205,22 @@ static const char *refused(int descriptor, uint64_t bytes)
         *lying.head = before;                                         \
     } while (0)
 
-/* The head of a new and of a known memory is checked; tests/rings/test-memory.c has all cases. */
+/* The head of a new and of a known memory is checked; tests/rings/test-memory.c has all cases. Only
+ * the memory and a page before it stay mapped. */
 TEST(test_lies)
 {
+    const long page = sysconf(_SC_PAGESIZE);
     struct rings lying;
+    long kib;
 
     rings_make(&lying, SMALL, 2 * SMALL);
+    kib = status_kib("VmSize") + (page + (long)lying.bytes) / 1024;
     for (int times = 0; times < 2; times++) {
         LIES(cpus, lying.cpus + 1, "its parts do not fit into it");
         LIES(state, RING_LEFT, "its reader has ended");
         CHECK(strcmp(refused(lying.descriptor, lying.bytes - 1), "taken") != 0);
         CHECK_TEXT(refused(lying.descriptor, lying.bytes), "taken");
+        CHECK(labs(status_kib("VmSize") - kib) < 512); /* malloc() may take some */
     }
     rings_close(&lying);
 }
@@ -207,7 +234,8 @@ TEST(test_changed)
 
     rings_make(&swapped, SMALL, 2 * SMALL);
     before = open_memory(&swapped);
-    CHECK(before != NULL);
+    CHECK(before && before != map && (uintptr_t)before->memory % RING_HUGE == 0);
+    CHECK(open_memory(&memory) == map && open_memory(&swapped) == before);
     if (before)
         ring_map_leave(before);
     swapped.head->event_bytes = 2 * SMALL;
@@ -241,11 +269,13 @@ TEST(test_seals)
 TEST(test_short)
 {
     const int tiny = memfd_create("tiny", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const off_t least = sizeof(struct ring_memory);
 
-    CHECK(ftruncate(tiny, 64) == 0);
-    CHECK(fcntl(tiny, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
-    CHECK_TEXT(refused(tiny, 64), "its size is wrong");
-    CHECK_TEXT(refused(tiny, memory.bytes), "its size is wrong");
+    CHECK(fcntl(tiny, F_ADD_SEALS, F_SEAL_SHRINK) == 0 && ftruncate(tiny, least - 1) == 0);
+    CHECK_TEXT(refused(tiny, (uint64_t)least - 1), "its size is wrong");
+    CHECK(ftruncate(tiny, least) == 0);
+    CHECK_TEXT(refused(tiny, (uint64_t)least - 1), "its size is wrong");
+    CHECK_TEXT(refused(tiny, (uint64_t)least), "it is of another version of BlkKin");
     close(tiny);
 }
 
@@ -255,25 +285,16 @@ TEST(test_left)
     const uint32_t cpu = ring_this_cpu();
     const uint64_t before = memory.heads[cpu].committed;
 
+    for (memory.head->state = RING_LEFT; memory.head->state <= RING_REPLACED;
+         memory.head->state++) {
+        CHECK(ring_map_is_on(map) == (memory.head->state == RING_ON));
+        CHECK(ring_map_is_read(map) == (memory.head->state != RING_LEFT));
+    }
     ring_map_leave(map);
     for (unsigned i = 0; i < 1000; i++)
         CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, 1000));
     CHECK(memory.heads[cpu].committed == before);
     CHECK(!ring_map_is_on(map));
-}
-
-/* Returns the locked memory of this process in KiB. */
-static long locked_kib(void)
-{
-    FILE *status = fopen("/proc/self/status", "r");
-    char line[200];
-    long locked = -1;
-
-    while (status && fgets(line, sizeof(line), status) && sscanf(line, "VmLck: %ld", &locked) != 1)
-        continue;
-    if (status)
-        fclose(status);
-    return locked;
 }
 
 /* A program that locks all its memory, as iscsid does, locks neither the rings nor the memory that
@@ -289,13 +310,13 @@ TEST(test_locked)
         puts("not tested: locked memory: needs root");
         return;
     }
-    before = locked_kib();
+    before = status_kib("VmLck");
     mapped = open_memory(&large);
-    CHECK(mapped && before >= 0 && locked_kib() < before + 8192);
+    CHECK(mapped && before >= 0 && status_kib("VmLck") < before + 8192);
     CHECK(ring_write(mapped, RING_EVENTS, ring_kind(1), payload, 100));
     ring_map_leave(mapped);
-    CHECK(locked_kib() < before + 8192);
-    CHECK(open_memory(&large) == mapped && locked_kib() < before + 8192);
+    CHECK(status_kib("VmLck") < before + 8192);
+    CHECK(open_memory(&large) == mapped && status_kib("VmLck") < before + 8192);
     CHECK(ring_write(mapped, RING_EVENTS, ring_kind(1), payload, 100));
     CHECK(large.heads[ring_this_cpu()].committed == 2 * 120);
     (void)munlockall();

@@ -1,22 +1,139 @@
 /*
- * Eight threads and three processes write at once, while a reader copies the rings all the time.
- * The reader accepts no torn record. A round fits into a ring. After each round, each of its
- * records is in the rings once.
+ * Many writers of one memory. No record is torn.
  *
- *     RECORDS=1000000000 tests/run build/tests/libblkin-ring/test-writers
+ * Kills: processes that write are killed at random moments, again and again. All finished records
+ * are in the rings, and the next processes can write.
+ *
+ * Writers: eight threads and three processes write at once, while a reader copies the rings all the
+ * time. A round fits into a ring. After each round, each of its records is in the rings once.
+ *
+ * SEED=N repeats a run. ROUNDS=N sets the number of rounds of kills, and RECORDS=N the number of
+ * records of the writers, such as 1000000000.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "waits.h"
 #include "libblkin/ring/ring_write.h"
-#include "libblkin-ring/parts/rings.h"
 #include "libblkin-ring/parts/numbered.h"
+#include "libblkin-ring/parts/rings.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+static struct rings memory;
+static const struct ring_map *map;
+
+static void open_rings(uint64_t room)
+{
+    const char *wrong;
+
+    rings_make(&memory, room, RING_BYTES_MIN);
+    map = ring_map_new(memory.descriptor, memory.bytes, &wrong);
+}
+
+/* ---- kills ---- */
+
+#define KILLS_WRITERS 3
+#define ROOM          (1 << 24) /* bytes of a ring */
+#define KILLS_USUAL   60        /* rounds */
+
+static uint64_t *finished; /* the last record that each writer has finished */
+
+static void write_on(uint64_t writer)
+{
+    uint64_t state = UINT64_C(88172645463325252) + writer;
+    struct numbered record;
+
+    ring_write_after_fork();
+    for (uint64_t number = 1;; number++) {
+        const size_t length = numbered_make(&record, writer, number, &state);
+
+        if (ring_write(map, RING_EVENTS, ring_kind(1), &record, length))
+            __atomic_store_n(&finished[writer], number, __ATOMIC_RELEASE);
+    }
+}
+
+struct kills_seen {
+    uint64_t torn;
+    uint64_t first_at[RING_CPUS_MAX]; /* by ring; older records are of an earlier round */
+    uint64_t count[KILLS_WRITERS], newest[KILLS_WRITERS];
+};
+
+static void see(void *context, const struct rings_record *record)
+{
+    struct kills_seen *seen = context;
+    struct numbered numbered;
+
+    if (record->at < seen->first_at[record->ring])
+        return;
+    if (!numbered_is_whole(&numbered, record->entry.payload, record->entry.length) ||
+        numbered.writer >= KILLS_WRITERS) {
+        seen->torn++;
+        return;
+    }
+    seen->count[numbered.writer]++;
+    if (numbered.number > seen->newest[numbered.writer])
+        seen->newest[numbered.writer] = numbered.number;
+}
+
+/* Returns the number of writers that were killed after a record's commit, and before its number was
+ * in finished[]. */
+static unsigned play_round(unsigned life_us)
+{
+    struct kills_seen seen = {0};
+    struct rings_walker walk = {0};
+    pid_t writers[KILLS_WRITERS];
+    unsigned in_between = 0;
+    bool fits = true;
+
+    for (uint32_t ring = 0; ring < memory.cpus; ring++)
+        seen.first_at[ring] = memory.heads[ring].committed;
+    memset(finished, 0, KILLS_WRITERS * sizeof(*finished));
+    for (uint64_t i = 0; i < KILLS_WRITERS; i++) {
+        writers[i] = fork();
+        if (writers[i] == 0)
+            write_on(i);
+    }
+    pause_us(life_us);
+    for (unsigned i = 0; i < KILLS_WRITERS; i++)
+        kill(writers[i], SIGKILL);
+    for (unsigned i = 0; i < KILLS_WRITERS; i++)
+        CHECK(waitpid(writers[i], NULL, 0) == writers[i]);
+    for (uint32_t ring = 0; ring < memory.cpus; ring++) {
+        fits &= memory.heads[ring].committed - seen.first_at[ring] < ROOM - 2 * RING_RECORD_MAX;
+        rings_walk(&memory, ring, &walk, see, &seen);
+    }
+    CHECK(walk.bad == 0 && seen.torn == 0);
+    for (unsigned i = 0; fits && i < KILLS_WRITERS; i++) {
+        CHECK(seen.newest[i] >= finished[i]);
+        CHECK(seen.newest[i] <= finished[i] + 1);
+        CHECK(seen.count[i] == seen.newest[i]);
+        in_between += seen.newest[i] > finished[i];
+    }
+    return in_between;
+}
+
+TEST(test_kills)
+{
+    const char *rounds = getenv("ROUNDS");
+    const unsigned count = rounds ? (unsigned)atoi(rounds) : KILLS_USUAL;
+    uint64_t state = seed_begin();
+    unsigned in_between = 0;
+
+    open_rings(ROOM);
+    finished = mmap(NULL, KILLS_WRITERS * sizeof(*finished), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (unsigned i = 0; i < count && !check_failures; i++)
+        in_between += play_round(500 + seed_next(&state) % 8000);
+    printf("%u times %u writers killed; %u of them between a commit and its note\n", count,
+           KILLS_WRITERS, in_between);
+    CHECK(memory.head->lost == 0);
+    rings_close(&memory);
+}
+
+/* ---- writers ---- */
 
 #define WRITERS_THREADS 8
 #define PROCESSES       3
@@ -35,8 +152,6 @@ struct writers_shared {
 };
 
 static struct writers_shared *shared;
-static struct rings memory;
-static const struct ring_map *map;
 
 static void write_rounds(uint64_t writer)
 {
@@ -111,9 +226,9 @@ static void make_shared(void)
     pthread_barrier_init(&shared->end, &attributes, WRITERS + 1);
 }
 
-int main(void)
+TEST(test_writers)
 {
-    const char *records = getenv("RECORDS"), *wrong;
+    const char *records = getenv("RECORDS");
     static struct writers_seen during, after;
     pid_t processes[PROCESSES];
     pthread_t threads[WRITERS_THREADS];
@@ -121,12 +236,7 @@ int main(void)
     uint64_t copies = 0;
     int status;
 
-    if (!ring_write_init()) {
-        puts("no restartable sequences here");
-        return 77;
-    }
-    rings_make(&memory, WRITERS_ROOM, RING_BYTES_MIN);
-    map = ring_map_new(memory.descriptor, memory.bytes, &wrong);
+    open_rings(WRITERS_ROOM);
     make_shared();
     shared->rounds = (records ? strtoull(records, NULL, 10) : DEFAULT) / (WRITERS * ROUND) + 1;
     begin_processes(processes);
@@ -160,5 +270,15 @@ int main(void)
             kill(processes[i], SIGKILL);
         CHECK(waitpid(processes[i], &status, 0) == processes[i] && status == 0);
     }
+    rings_close(&memory);
+}
+
+int main(void)
+{
+    if (!ring_write_init()) {
+        puts("no restartable sequences here");
+        return 77;
+    }
+    check_run();
     return check_status();
 }

@@ -36,8 +36,6 @@ EXPECTED = {
     "kept": {"kind": None, "parent": "missing" if mode == "whole" else "dropped"},
     "late": {"kind": "PRODUCER", "remote": {"serviceName": "client", "ipv4": "192.0.2.1", "port": 50001}, "outside": True, "annotations": ["written back"]},
     "debug": {"kind": "SERVER", "parent": "0000000000000003", "trace": "0000000000000002", "debug": True},
-    "high": {"kind": "SERVER", "parent": "0000000000000003", "trace": "00000000000000050000000000000000",
-             "annotations": ["inside"]},
     "utf8": {"kind": None, "own": {"cut": "x" + "\u00e4" * 119, "k" * 99: "v", "short": "\u00e4"}},
     "x" + "\u00e4" * 49: {"kind": None, "parent": "utf8"},
     "": {"kind": None, "parent": "x" + "\u00e4" * 49},

@@ -107,23 +107,13 @@ static void dropped(const struct blkin_span *parent)
     blkin_span_end(&span);
 }
 
-/* Contexts with unusual combinations of ids and flags. */
-static void odd_contexts(void)
+static void of_debug(void)
 {
     const struct blkin_context debug = {
         .trace_id = 2, .span_id = 3, .flags = BLKIN_CONTEXT_DEBUG | BLKIN_CONTEXT_DECIDED};
-    const struct blkin_context high = {
-        .trace_id_high = 5, .span_id = 3, .flags = BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED};
-    const struct blkin_context refused = {
-        .trace_id_high = 5, .span_id = 3, .flags = BLKIN_CONTEXT_DECIDED};
     struct blkin_span span;
 
     blkin_span_begin_remote(&span, "debug", BLKIN_SERVER, &debug);
-    blkin_span_end(&span);
-    blkin_span_begin_remote(&span, "high", BLKIN_SERVER, &high);
-    blkin_span_annotate(&span, "inside");
-    blkin_span_end(&span);
-    blkin_span_begin_remote(&span, "refused", BLKIN_SERVER, &refused);
     blkin_span_end(&span);
 }
 
@@ -240,7 +230,7 @@ int main(void)
     names(&root);
     links(&root);
     dropped(&root);
-    odd_contexts();
+    of_debug();
     utf8(&root);
     steps(&root);
     blkin_span_error(&root, "EIO");

@@ -19,20 +19,28 @@
 static const struct join_options options = {
     .wait_ns = 2 * SECOND, .root_wait_ns = 60 * SECOND, .skew_ns = MS, .max_bytes = 64 << 20};
 
-/* The output: "TRACE/ID<PARENT", with "m" before TRACE if its upper 64 bits are MARK. */
+/* The output: "TRACE/ID<PARENT". Before TRACE its upper 64 bits ("m" for MARK, or "HIGH:"), unless
+ * they are 0; after PARENT the tag with the former trace id. */
+#define WAS "=626c6b2d6a6f696e00000000000"
 static char out[1 << 16];
 static uint64_t out_count;
 static bool is_quiet;
 
 static inline void note(const struct span *span)
 {
+    const struct span_entry *tag = span_find_tag(span, text_of("blkin.joined"));
+    const struct text was = tag ? span_entry_value(tag) : text_of("");
     const size_t length = strlen(out);
+    char high[24] = "m";
 
     out_count++;
+    if (span->trace_id_high != MARK)
+        (void)snprintf(high, sizeof(high), "%" PRIu64 ":", span->trace_id_high);
     if (!is_quiet)
-        (void)snprintf(out + length, sizeof(out) - length, "%s%" PRIu64 "/%" PRIu64 "<%" PRIu64 " ",
-                       span->trace_id_high == MARK ? "m" : "", span->trace_id, span->id,
-                       span->parent_id);
+        (void)snprintf(out + length, sizeof(out) - length,
+                       "%s%" PRIu64 "/%" PRIu64 "<%" PRIu64 "%s%.*s ",
+                       span->trace_id_high ? high : "", span->trace_id, span->id, span->parent_id,
+                       tag ? "=" : "", (int)was.length, was.data);
 }
 
 static struct chain chain;
@@ -78,11 +86,19 @@ static inline struct join_counts end(struct stage *join)
     while (chain_flush_some(&chain, 1))
         check_sums(join);
     check_sums(join);
+    chain_advance(&chain, INT64_MAX); /* the stage forgets all */
     counts = join_stage_counts(join);
-    CHECK(held == 0 && counts.waiting == 0 && counts.late <= counts.unjoined);
+    CHECK(held == 0 && counts.waiting == 0 && counts.held_bytes == 0);
     chain_free(&chain);
     return counts;
 }
+
+/* Ends the stage, and compares all counters. */
+#define JOIN_ENDS(join, ...)                                                     \
+    do {                                                                         \
+        const struct join_counts counts_ = end(join), expected_ = {__VA_ARGS__}; \
+        CHECK(memcmp(&counts_, &expected_, sizeof(counts_)) == 0);               \
+    } while (0)
 
 /* Gives a span at now_ms. give() gives a span at the time of its end. */
 static inline void give_at(struct stage *join, int64_t now_ms, struct made made)

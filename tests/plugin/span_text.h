@@ -192,6 +192,7 @@ static inline void print_counts(FILE *out, const struct assembler_counts *counts
         {"of hosts", counts->events_metric},
         {"missing", counts->events_missing},
         {"unsure", counts->events_unsure},
+        {"awaited", counts->events_awaited},
         {"metrics missing", counts->metrics_missing},
         {"log errors", counts->log_errors},
         {"open", counts->spans_open},

@@ -77,14 +77,21 @@ static struct hosts_counts end(struct stage *hosts)
 {
     struct hosts_counts counts;
 
-    while (chain_flush_some(&chain, 1))
-        CHECK(hosts_stage_counts(hosts).spans_held == held);
+    for (uint64_t left = held; chain_flush_some(&chain, 1); left--)
+        CHECK(hosts_stage_counts(hosts).spans_held == held && held == left - 1);
     counts = hosts_stage_counts(hosts);
-    CHECK(counts.spans_held == 0 && held == 0 && counts.held_bytes == 0);
-    CHECK(counts.history_bytes <= options.max_history_bytes);
+    CHECK(held == 0 && counts.history_bytes <= options.max_history_bytes);
     chain_free(&chain);
     return counts;
 }
+
+/* Ends the stage, and compares all counters but the size of the history. */
+#define HOSTS_END(hosts, ...)                                                \
+    do {                                                                     \
+        struct hosts_counts counts_ = end(hosts), expected_ = {__VA_ARGS__}; \
+        counts_.history_bytes = 0;                                           \
+        CHECK(memcmp(&counts_, &expected_, sizeof(counts_)) == 0);           \
+    } while (0)
 
 static void sample(struct stage *hosts, const struct made_sample *made)
 {
@@ -155,7 +162,7 @@ TEST(test_disk)
                 "system.disk.queue.min=31 system.disk.queue.max=31 "
                 "system.disk.wait_us.min=31633 system.disk.wait_us.max=31633 "
                 "blkin.host_ms=400 blkin.host=\"vdb was 98 % busy, 31 in queue\"\n"));
-    CHECK(end(hosts).spans_tagged == 1);
+    HOSTS_END(hosts, .spans_tagged = 1);
 }
 
 /* Short requests, one after the other. The kernel counts a tick as busy if a request ran in the
@@ -168,7 +175,7 @@ TEST(test_disk_without_queue)
         sample_disk(hosts, "nvme0n1", 1000 + i * TENTH, i * 98, i * 30);
     CHECK(give(hosts, "store-2", 7, 1150, 1450));
     CHECK(shows("blkin.host=\"nvme0n1 was 98 % busy\"\n"));
-    end(hosts);
+    HOSTS_END(hosts, .spans_tagged = 1);
 }
 
 /* Minimum and maximum are over the intervals between samples. The finding uses the mean over the
@@ -188,7 +195,7 @@ TEST(test_least_and_most)
     CHECK(shows("blkin.host=\"vdb was 99 % busy")); /* (1*10 + 100*100) / 101 = 99.1 */
     CHECK(!give(hosts, "store-2", 3, 1101, 1200));
     CHECK(!give(hosts, "store-3", 4, 1000, 2000));
-    end(hosts);
+    HOSTS_END(hosts, .spans_tagged = 2);
 }
 
 static void sample_quietly(struct stage *hosts, int64_t time_ms, int64_t times)
@@ -340,9 +347,10 @@ TEST(test_waiting)
     chain_advance(&chain, 1650 * MS);
     CHECK(out_count == 3 && shows("4 system.device=\"vdb\"") && shows("blkin.host_ms=200"));
 
-    /* the stage does not wait for a silent group */
-    CHECK(give(hosts, "store-2", 5, 9000, 9500) && out_count == 4 && shows("5\n"));
-    CHECK(end(hosts).spans_tagged == 3);
+    /* the stage waits for a group that was silent for four periods, and not for longer */
+    CHECK(give(hosts, "store-2", 5, 1600, 1800) && out_count == 3);
+    CHECK(give(hosts, "store-2", 6, 1600, 1801) && out_count == 5 && shows("5\n6\n"));
+    HOSTS_END(hosts, .spans_tagged = 3);
 }
 
 /* The stage does not wait for a group with a long period. It waits for the slowest other group. */
@@ -361,7 +369,7 @@ TEST(test_periods)
     CHECK(out_count == 0);
     sample(hosts, &(struct made_sample){"h", "tcp", "", TCP_NAMES, "0 0", 4000, 0, 1000});
     CHECK(out_count == 1 && shows("retransmit=0"));
-    end(hosts);
+    HOSTS_END(hosts, .spans_tagged = 1);
 }
 
 /* ---- counters and names ---------------------------------------------------------------------- */
@@ -381,7 +389,7 @@ TEST(test_resets)
     CHECK(give(hosts, "store-2", 2, 1200, 1300) && shows("2\n"));
     /* a sample that is older than the last one discards the history, and is no reset */
     sample_disk(hosts, "vdb", 1200, 0, 0);
-    CHECK(end(hosts).resets == 1);
+    HOSTS_END(hosts, .resets = 1);
 }
 
 TEST(test_names_arrive_late)
@@ -396,8 +404,7 @@ TEST(test_names_arrive_late)
           shows("running.min=1 system.process.count.running.max=9"));
     /* another list of names: the stage discards the former values */
     sample_group(hosts, "h", "run_queue", "", "1 2", 1300);
-    CHECK(hosts_stage_counts(hosts).unnamed == 3);
-    end(hosts);
+    HOSTS_END(hosts, .unnamed = 3, .spans_tagged = 1);
 }
 
 TEST(test_nonsense)
@@ -422,6 +429,7 @@ TEST(test_nonsense)
     };
     const size_t count = sizeof(cases) / sizeof(cases[0]);
     struct stage *hosts = begin();
+    char name[257] = "";
 
     for (size_t i = 0; i < count; i++)
         sample_group(hosts, "h", "run_queue", cases[i].names, cases[i].values, 1000 + (int64_t)i);
@@ -436,7 +444,14 @@ TEST(test_nonsense)
     /* a sample and a span at the limits of int64_t do no harm */
     sample_group(hosts, "h", "run_queue", RUN_QUEUE_NAMES, "1", INT64_MIN / MS);
     CHECK(give(hosts, "h", 1, INT64_MIN / MS, INT64_MAX / MS));
-    end(hosts);
+    /* a name has 255 bytes at most */
+    memset(name, 'n', sizeof(name) - 1);
+    for (int i = 0; i < 4; i++) {
+        name[i < 2 ? 256 : 255] = '\0';
+        sample(hosts, &(struct made_sample){i % 2 ? "h" : name, "disk", i % 2 ? name : "vda",
+                                            DISK_NAMES, "1 1 1 1 1 1", 2000, 0, 0});
+    }
+    HOSTS_END(hosts, .invalid = count - 2, .no_room = 2);
 }
 
 TEST(test_recorded_twice)
@@ -452,7 +467,7 @@ TEST(test_recorded_twice)
     /* another session recorded the same sample, with a clock difference of 2 us */
     hosts_stage_add(hosts, &event, 1100 * MS + 2000, 1100 * MS + 2000);
     CHECK(give(hosts, "store-2", 1, 1000, 1100) && shows("busy.min=90 system.disk.busy.max=90"));
-    end(hosts);
+    HOSTS_END(hosts, .spans_tagged = 1);
 }
 
 /* Ten minutes at ten samples a second. The history keeps all of the last samples and some of the
@@ -471,7 +486,7 @@ TEST(test_long_span)
     CHECK(give(hosts, "store-2", 2, 600000, 601000) && shows("blkin.host=\"vdb was 100 % busy"));
     /* a span that is much shorter than the interval of its samples gets no tags */
     CHECK(give(hosts, "store-2", 3, 20000, 20200) && shows("3\n"));
-    end(hosts);
+    HOSTS_END(hosts, .spans_tagged = 2);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -480,6 +495,7 @@ TEST(test_memory)
 {
     struct hosts_options small = options;
     struct stage *hosts;
+    uint64_t bytes;
     char name[40];
 
     small.max_history_bytes = 200000;
@@ -500,7 +516,35 @@ TEST(test_memory)
     sample_disk(hosts, "new", 2000000, 0, 0);
     sample_disk(hosts, "new", 2000100, 100, 0);
     CHECK(give(hosts, "store-2", 999, 2000000, 2000100) && shows("999 system.device=\"new\""));
-    end(hosts);
+    bytes = end(hosts).history_bytes;
+    /* all else is forgotten */
+    hosts = begin();
+    sample_disk(hosts, "new", 2000000, 0, 0);
+    sample_disk(hosts, "new", 2000100, 100, 0);
+    CHECK(end(hosts).history_bytes == bytes);
+}
+
+/* Without room for a span, the host whose spans began to wait first gives out its first one. */
+TEST(test_early)
+{
+    struct hosts_options few = options;
+    struct stage *hosts;
+
+    few.max_held_bytes = 3 * (sizeof(struct span_copy) + 48);
+    hosts = begin_with(&few);
+    sample_group(hosts, "a", "run_queue", RUN_QUEUE_NAMES, "1", 1000);
+    sample_group(hosts, "b", "run_queue", RUN_QUEUE_NAMES, "1", 1000);
+    CHECK(give(hosts, "b", 1, 900, 1100) && give(hosts, "a", 2, 900, 1100));
+    CHECK(give(hosts, "b", 3, 900, 1100) && out_count == 0);
+    CHECK(hosts_stage_counts(hosts).held_bytes == few.max_held_bytes);
+    CHECK(give(hosts, "b", 4, 900, 1100) && give(hosts, "a", 5, 900, 1100));
+    CHECK_TEXT(out, "1\n3\n");
+    chain_advance(&chain, 1300 * MS);
+    CHECK_TEXT(out, "1\n3\n4\n2\n5\n");
+    CHECK(give(hosts, "b", 6, 900, 1100) && give(hosts, "a", 7, 900, 1100));
+    CHECK(give(hosts, "b", 8, 900, 1100) && chain_flush_some(&chain, 2));
+    CHECK_TEXT(out, "1\n3\n4\n2\n5\n6\n8\n");
+    HOSTS_END(hosts, .spans_early = 2);
 }
 
 /* A group of a host has at most 256 instances, because each sample searches the list of them. */
@@ -513,13 +557,21 @@ TEST(test_many_instances)
         (void)snprintf(name, sizeof(name), "disk%d", i);
         sample_disk(hosts, name, 1000, 0, 0);
     }
+    /* the stage accepts samples of known instances; new instances take the slots of instances that
+     * were silent for ten minutes, for which the stage looks once a minute */
+    sample_disk(hosts, "disk7", 60999, 100, 0);
+    sample_disk(hosts, "disk8", 61000, 100, 0);
     CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256);
-    /* the stage accepts samples of known instances; new instances take the slots of silent ones */
-    sample_disk(hosts, "disk7", 1100, 100, 0);
-    CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256);
-    sample_disk(hosts, "new", 2000000, 0, 0);
-    CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256);
-    end(hosts);
+    sample_disk(hosts, "new", 600999, 0, 0);
+    sample_disk(hosts, "new", 660998, 0, 0);
+    CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256 + 2);
+    sample_disk(hosts, "new", 660999, 0, 0);
+    CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256 + 2);
+    for (int i = 0; i < 256; i++) { /* only disk8 was kept */
+        (void)snprintf(name, sizeof(name), "newer%d", i);
+        sample_disk(hosts, name, 661000, 0, 0);
+    }
+    HOSTS_END(hosts, .no_room = 100000 - 256 + 4);
 }
 
 CHECK_MAIN

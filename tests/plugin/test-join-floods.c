@@ -5,22 +5,6 @@
  */
 #include "join_checks.h"
 
-static void flood(struct made (*make)(uint64_t), size_t max_bytes)
-{
-    struct join_options little = options;
-    struct stage *join;
-
-    little.max_bytes = max_bytes;
-    join = begin(&little);
-    is_quiet = true;
-    for (uint64_t i = 0; i < MANY; i++) {
-        give_at(join, 1 + (int64_t)(i / 1000), make(i));
-        CHECK(join_stage_counts(join).held_bytes <= max_bytes);
-    }
-    (void)end(join);
-    CHECK(out_count == MANY);
-}
-
 static struct made unjoined_servers(uint64_t i)
 {
     return SERVES(i + 1, i + 1, 1, 2, i + 1);
@@ -47,6 +31,25 @@ static struct made endless_chain(uint64_t i)
 {
     return i % 2 ? CLIENT(MARK, i / 2 + 2, i + 1, 5, 1, 2, i / 2 + 1)
                  : SERVES(i / 2 + 1, i + 1, 1, 2, i / 2 + 1);
+}
+
+static void flood(struct made (*make)(uint64_t), size_t max_bytes)
+{
+    struct join_options little = options;
+    struct stage *join;
+
+    little.max_bytes = max_bytes;
+    join = begin(&little);
+    is_quiet = true;
+    for (uint64_t i = 0; i < MANY; i++) {
+        give_at(join, 1 + (int64_t)(i / 1000), make(i));
+        CHECK(join_stage_counts(join).held_bytes <= max_bytes);
+    }
+    /* each held span of these was a trace of its own */
+    if (make == unjoined_servers || make == children_only)
+        CHECK(join_stage_counts(join).early == MANY - held && held > 0);
+    (void)end(join);
+    CHECK(out_count == MANY);
 }
 
 TEST(test_floods)

@@ -4,14 +4,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "check.h"
 #include "libblkin/blkin.h"
 #include "libblkin/metric/metric.h"
 #include "libblkin/ring/ring_find.h"
 #include "libblkin/zipkin_c.h"
 #include "waits.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define DUMPING_TIMES 20
@@ -69,14 +68,9 @@ int main(void)
     const uint64_t values[] = {1, 2};
 
     blkin_init();
-    if (blkin_set_slow("failed>1ns") != 0)
-        return 1;
+    CHECK(blkin_set_slow("failed>1ns") == 0);
     /* blkin_heartbeat() records the first event: blkin:process */
-    for (int64_t end_ms = 0; !blkin_metric_is_on() || written() == 0;) {
-        if (!wait_up_to(PATIENCE_MS, &end_ms))
-            return 1;
-        blkin_heartbeat();
-    }
+    WORK_UNTIL(blkin_metric_is_on() && written() > 0, blkin_heartbeat());
     for (int i = 0; i < DUMPING_TIMES; i++) {
         record_span(i);
         record_original(i);
@@ -88,7 +82,7 @@ int main(void)
                                                    .values = values,
                                                    .count = 2});
     }
-    puts("recorded");
+    puts(check_failures ? "failed" : "recorded");
     (void)fflush(stdout);
     return pause();
 }

@@ -22,14 +22,12 @@
 /* The notes of the service and the programs for the test. */
 struct holding_shared {
     struct holder_counts counts;
-    char keeper[16];
     uint64_t begun, came, went;
     uint64_t got[USERS]; /* memories that a program of this user has written to */
 };
 
 static char folder[100], path[150], fdserver[150];
-static bool has_fdserver; /* true: the fdserver replaces the store */
-static bool is_dead;      /* true: NOTIFY_SOCKET names a socket without a listener */
+static bool is_dead; /* true: NOTIFY_SOCKET names a socket without a listener */
 static struct holding_shared *shared;
 static struct store store;
 static bool is_root;
@@ -37,13 +35,15 @@ static struct error error;
 
 static const struct memory_size small = {2, RING_BYTES_MIN, RING_BYTES_MIN};
 static const struct memory_size larger = {2, RING_BYTES_MIN * 2, RING_BYTES_MIN};
-static struct holder_options options = {.max_users = USERS * 4,
-                                        .max_bytes = 1 << 26,
-                                        .answer_ms = PATIENCE_MS,
-                                        .left_ms = 200,
-                                        .idle_ms = 600000,
-                                        .hold_ms = 600000,
-                                        .size = {2, 1 << 16, 1 << 16}};
+static const struct holder_options usual = {.path = path,
+                                            .max_users = USERS * 4,
+                                            .max_bytes = 1 << 26,
+                                            .answer_ms = PATIENCE_MS,
+                                            .left_ms = 200,
+                                            .idle_ms = 600000,
+                                            .hold_ms = 600000,
+                                            .size = {2, 1 << 16, 1 << 16}};
+static struct holder_options options;
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
@@ -55,7 +55,6 @@ static inline void tell_counts(void *context)
 {
     (void)context;
     shared->counts = holder_counts(holder);
-    (void)snprintf(shared->keeper, sizeof(shared->keeper), "%s", shared->counts.keeper);
     timer_set(loop, &tell, 5);
 }
 
@@ -89,7 +88,7 @@ static inline void serve(void)
     const struct loop_signals signals = {end, reload, NULL};
     const struct holder_callbacks callbacks = {on_come, on_gone, NULL};
 
-    if (!has_fdserver)
+    if (!options.fdserver) /* which replaces the store */
         store_hand_over(&store);
     if (is_dead)
         (void)setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
@@ -108,29 +107,21 @@ static inline void serve(void)
     _exit(0);
 }
 
-/* Starts a service, which first calls `prepare_service`. */
-static inline pid_t begin_with(void (*prepare_service)(void))
+static void (*prepare_service)(void); /* called first in the service; NULL: nothing */
+
+static inline pid_t begin(void)
 {
     const uint64_t before = shared->begun;
     const pid_t pid = fork();
 
-    if (pid == 0) {
+    if (pid == 0 && prepare_service)
         prepare_service();
+    if (pid == 0)
         serve();
-    }
     for (int64_t end_ms = 0; *(volatile uint64_t *)&shared->begun == before &&
                              waitpid(pid, NULL, WNOHANG) == 0 && wait_up_to(PATIENCE_MS, &end_ms);)
         continue;
     return pid;
-}
-
-static inline void prepare_nothing(void)
-{
-}
-
-static inline pid_t begin(void)
-{
-    return begin_with(prepare_nothing);
 }
 
 static inline int finish(pid_t pid, int signal)
@@ -144,6 +135,14 @@ static inline int finish(pid_t pid, int signal)
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */
+
+static inline struct ring_memory head_at(int fd)
+{
+    struct ring_memory head;
+
+    CHECK(pread(fd, &head, sizeof(head), 0) == sizeof(head) && !ring_problem(&head, head.bytes));
+    return head;
+}
 
 /* Returns a descriptor, or -1: the program has to ask again. */
 static inline int answer_from(int socket)
@@ -184,25 +183,26 @@ static uid_t user_of(unsigned number)
     return is_root ? 41000 + number % users : geteuid();
 }
 
-/* A program of that user asks for a memory, and notes that it got one. */
-static inline int use_memory(unsigned number, bool waits)
+/* A program of that user notes that it got a memory. */
+static inline int use_memory(unsigned number, int fd)
 {
     struct memory memory;
-    const int fd = waits ? ask_until() : ask();
+    struct ring_memory *head;
 
     if (fd < 0)
         return 1;
     if (!memory_open(&memory, fd, &error))
         return 2;
-    if (((struct ring_memory *)(void *)memory.at)->user != geteuid())
+    head = (struct ring_memory *)(void *)memory.at;
+    if (head->user != geteuid())
         return 3;
-    (void)__atomic_fetch_add(&((struct ring_memory *)(void *)memory.at)->lost, 1, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_add(&head->lost, 1, __ATOMIC_SEQ_CST);
     (void)__atomic_fetch_add(&shared->got[number % USERS], 1, __ATOMIC_SEQ_CST);
     memory_close(&memory);
     return 0;
 }
 
-static inline pid_t start_program(unsigned number, int (*run)(unsigned number))
+static inline pid_t start_as(uid_t user, unsigned number, int (*run)(unsigned number))
 {
     const pid_t pid = fork();
 
@@ -210,9 +210,14 @@ static inline pid_t start_program(unsigned number, int (*run)(unsigned number))
         return pid;
     (void)close(store.socket); /* only the test drains the store */
     store.socket = -1;
-    if (is_root && seteuid(user_of(number)) != 0)
+    if (is_root && seteuid(user) != 0)
         _exit(9);
     _exit(run(number));
+}
+
+static inline pid_t start_program(unsigned number, int (*run)(unsigned number))
+{
+    return start_as(user_of(number), number, run);
 }
 
 /* Waits for the process, and serves the store meanwhile. */
@@ -229,12 +234,12 @@ static inline int result_of(pid_t pid)
 
 static inline int use_one(unsigned number)
 {
-    return use_memory(number, true);
+    return use_memory(number, ask_until());
 }
 
 static inline int use_once(unsigned number)
 {
-    return use_memory(number, false);
+    return use_memory(number, ask());
 }
 
 /* A program that runs until it is killed, and writes `bytes` bytes of records into each memory that
@@ -268,19 +273,19 @@ static inline int keep_busy(unsigned number)
 
 /* ---- contents of the store ------------------------------------------------------------------- */
 
+static inline struct ring_memory head_of(int number)
+{
+    return head_at(store.kept[number].fd);
+}
+
 /* Returns how often programs have used the stored memories: use_memory() counts in `lost`. */
 static inline uint64_t written_to_all(void)
 {
     uint64_t sum = 0;
 
     store_drain(&store);
-    for (int i = 0; i < store.count; i++) {
-        struct memory memory;
-
-        CHECK(memory_open(&memory, dup(store.kept[i].fd), &error));
-        sum += memory_lost(&memory);
-        memory_close(&memory);
-    }
+    for (int i = 0; i < store.count; i++)
+        sum += head_of(i).lost;
     return sum;
 }
 
@@ -293,39 +298,26 @@ static inline uint64_t got_by_all(void)
     return sum;
 }
 
-static inline enum ring_state state_of(int number)
-{
-    struct memory memory;
-    enum ring_state state;
-
-    CHECK(memory_open(&memory, dup(store.kept[number].fd), &error));
-    state = memory_state(&memory);
-    memory_close(&memory);
-    return state;
-}
-
-/* Ends a test: the next one has an empty store, and the usual options. */
+/* The next test has an empty store, and the usual options. */
 static inline void forget_all(void)
 {
     store_drain(&store);
     while (store.count)
         store_remove(&store, store.kept[0].name);
     memset(shared, 0, sizeof(*shared));
-    options.size = small;
-    options.max_users = USERS * 4;
-    options.max_bytes = 1 << 26;
-    options.idle_ms = 600000;
+    options = usual;
     users = USERS;
 }
 
-/* Serves the store while the test waits. */
-static inline void drain(void)
+/* Ends a test in order. */
+static inline void end_test(pid_t service)
 {
-    store_drain(&store);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    CHECK(finish(service, SIGTERM) == 0);
+    forget_all();
 }
 
-#define DRAIN_UNTIL(condition) WORK_UNTIL(condition, drain())
+/* Serves the store while the test waits. */
+#define DRAIN_UNTIL(condition) WORK_UNTIL(condition, store_drain(&store))
 
 static inline pid_t start_keeper(unsigned number, int (*run)(unsigned number))
 {
@@ -342,7 +334,14 @@ static inline void end_program(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
-static inline bool prepare(void)
+static inline void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "w");
+
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static inline void prepare(void)
 {
     const char *where = getenv("TMPDIR");
 
@@ -350,14 +349,12 @@ static inline bool prepare(void)
     (void)snprintf(folder, sizeof(folder), "%s/rings.%ld", where ? where : "/tmp", (long)getpid());
     (void)snprintf(path, sizeof(path), "%s/rings", folder);
     (void)snprintf(fdserver, sizeof(fdserver), "%s/fdserver", folder);
-    if (mkdir(folder, 0755) != 0 || chmod(folder, 0755) != 0)
-        return false;
-    if (is_root && chmod(where ? where : "/tmp", 0755) != 0)
-        return false;
-    options.path = path;
+    if (mkdir(folder, 0755) != 0 || chmod(folder, 0755) != 0 ||
+        (is_root && chmod(where ? where : "/tmp", 0755) != 0))
+        perror(folder), exit(1);
+    options = usual;
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     store_open(&store, folder);
-    return true;
 }
 
 static inline void clean_up(void)

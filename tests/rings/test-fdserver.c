@@ -12,9 +12,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +25,7 @@
 static char path[150];
 static struct error error;
 static unsigned stored, stored_of[MEMORIES];
+static pid_t fdserver_process;
 
 static void count_stored(void *context, int fd, const char *name)
 {
@@ -63,7 +62,7 @@ static void put(int fdserver, int fd, const char *name)
 }
 
 /* Puts descriptors while the fdserver is stopped. The fdserver continues when the service waits. */
-static void put_all(int fdserver, pid_t fdserver_process)
+static void put_all(int fdserver)
 {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     const pid_t service = getpid();
@@ -86,16 +85,16 @@ static void put_all(int fdserver, pid_t fdserver_process)
     CHECK(waitpid(waker, &status, 0) == waker && status == 0);
 }
 
-static void test_all(pid_t fdserver_process)
+TEST(test_all)
 {
     int fdserver = connect_to();
 
     CHECK(stored == 0);
-    put_all(fdserver, fdserver_process);
+    put_all(fdserver);
     (void)close(fdserver); /* as when the service is killed */
     fdserver = connect_to();
     CHECK(stored == MEMORIES);
-    put_all(fdserver, fdserver_process);
+    put_all(fdserver);
     (void)close(fdserver);
     stored = 0;
     memset(stored_of, 0, sizeof(stored_of));
@@ -107,7 +106,7 @@ static void test_all(pid_t fdserver_process)
 }
 
 /* The fdserver serves the first connection only: others get no answer. */
-static void test_found(pid_t fdserver_process)
+TEST(test_found)
 {
     const int fdserver = connect_to();
 
@@ -118,7 +117,7 @@ static void test_found(pid_t fdserver_process)
 
 /* Of a message with two descriptors, the receiver gets the first. The kernel discards the second,
  * so no descriptor stays open. */
-static void test_one_of_two(void)
+TEST(test_one_of_two)
 {
     union {
         char bytes[CMSG_SPACE(2 * sizeof(int))];
@@ -152,20 +151,16 @@ static void test_one_of_two(void)
 int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&fdserver_job, NULL};
-    const char *where = getenv("TMPDIR");
-    pid_t fdserver_process;
     int status;
 
     if (job_run_in_child(argc, argv, jobs, &status)) /* a service without an fdserver starts one */
         return status;
-    (void)snprintf(path, sizeof(path), "%s/fdserver.%ld", where ? where : "/tmp", (long)getpid());
+    (void)snprintf(path, sizeof(path), "%s/fdserver", getenv("TMPDIR"));
     fdserver_process = fork();
     if (fdserver_process == 0)
         _exit(fdserver_run(path));
     WAIT_UNTIL(is_listening(path));
-    test_all(fdserver_process);
-    test_found(fdserver_process);
-    test_one_of_two();
+    check_run();
     (void)kill(fdserver_process, SIGKILL);
     (void)waitpid(fdserver_process, NULL, 0);
     (void)unlink(path);

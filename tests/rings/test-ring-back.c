@@ -23,32 +23,29 @@ static uint64_t seed;
 
 struct list {
     struct listed {
-        uint64_t at, number;
-        unsigned event;
-        size_t length;
-    } records[LIST_MAX];
+        uint64_t at, number, event, pid, length;
+    } records[LIST_MAX]; /* the newest first: `forward` fills the list from its end */
     size_t count, torn;
 };
 
 static struct list forward, back;
 static struct ring_back_copy copy;
 
-static void list_add(struct list *list, const struct ring_entry *entry, uint64_t at)
+static void list_add(struct list *list, size_t place, const struct ring_entry *entry, uint64_t at)
 {
     struct numbered numbered = {.number = 0};
 
     list->torn += !numbered_is_whole(&numbered, entry->payload, entry->length);
-    if (list->count == LIST_MAX)
+    if (list->count++ == LIST_MAX)
         exit(2);
-    list->records[list->count].at = at;
-    list->records[list->count].number = numbered.number;
-    list->records[list->count].event = entry->event;
-    list->records[list->count++].length = entry->length;
+    list->records[place] =
+        (struct listed){at, numbered.number, entry->event, entry->pid, entry->length};
 }
 
 static bool take_back(void *context, const struct ring_entry *entry, uint64_t at)
 {
-    list_add(context, entry, at);
+    (void)context;
+    list_add(&back, back.count, entry, at);
     return true;
 }
 
@@ -63,8 +60,10 @@ static bool read_forward(struct ring ring)
     ring_reader_open(&reader, ring, 0);
     CHECK(ring_read(&reader));
     for (; ring_peek(&reader, &entry); ring_pass(&reader))
-        list_add(&forward, &entry, reader.at);
+        list_add(&forward, LIST_MAX - 1 - forward.count, &entry, reader.at);
     CHECK(reader.at == ring_committed(ring) && forward.torn == 0);
+    CHECK(reader.counts.records == forward.count && reader.counts.damaged == 0);
+    CHECK(reader.counts.read + reader.counts.overwritten == reader.at);
     is_cut = reader.counts.overwritten > 0;
     ring_reader_close(&reader);
     return is_cut;
@@ -83,23 +82,17 @@ static bool read_back(struct ring ring, uint64_t end)
     struct ring_back result = ring_back_begin(ring, end);
 
     back.count = back.torn = 0;
-    walk_back(&result, 0, take_back, &back);
+    walk_back(&result, 0, take_back, NULL);
     CHECK(!result.is_damaged && back.torn == 0);
-    CHECK(result.records == back.count && result.bytes <= ring.size);
+    CHECK(result.records == back.count && result.bytes == end - result.at);
     return result.at > 0;
 }
 
 static bool is_same(size_t skipped)
 {
-    bool is_same = back.count + skipped == forward.count;
-
-    for (size_t i = 0; is_same && i < back.count; i++) {
-        const struct listed *one = &back.records[i], *other = &forward.records[back.count - 1 - i];
-
-        is_same = one->at == other->at && one->number == other->number &&
-                  one->event == other->event && one->length == other->length;
-    }
-    return is_same;
+    return back.count + skipped == forward.count &&
+           memcmp(back.records, &forward.records[LIST_MAX - back.count],
+                  back.count * sizeof(back.records[0])) == 0;
 }
 
 static uint64_t oldest_number(struct ring ring)
@@ -119,16 +112,16 @@ static void check_same(uint64_t bytes)
     struct memory memory = writer_memory(0, 1, bytes);
     struct numbered numbered;
     uint64_t state = seed, number = 0;
-    int lock = 0;
-    const struct writer writer = {memory_ring(&memory, 0), &lock};
+    const struct writer writer = writer_alone(&memory, 0);
     unsigned cut = 0, whole = 0;
 
     CHECK(!read_back(writer.ring, 0) && back.count == 0);
     while (ring_committed(writer.ring) < 4 * bytes) {
         const uint64_t random = seed_next(&state);
+        const struct listed *const oldest = &forward.records[LIST_MAX - 1];
         bool is_cut;
 
-        (void)writer_put(&writer, (unsigned)random & 15, 7, &numbered,
+        (void)writer_put(&writer, (unsigned)random & 15, (uint32_t)random, &numbered,
                          numbered_make(&numbered, 7, ++number, &state));
         if (random >> 40 & 7)
             continue;
@@ -139,13 +132,13 @@ static void check_same(uint64_t bytes)
         if (!is_cut)
             CHECK(oldest_number(writer.ring) == 0);
         else
-            CHECK(oldest_number(writer.ring) >= forward.records[0].number &&
-                  oldest_number(writer.ring) <= forward.records[0].number + 1);
+            CHECK(oldest_number(writer.ring) >= oldest->number &&
+                  oldest_number(writer.ring) <= oldest->number + 1);
         /* a walk to an earlier position, which is the position of a record */
         if (forward.count > 10) {
             const size_t some = forward.count - seed_next(&state) % 10 - 1;
 
-            (void)read_back(writer.ring, forward.records[some].at);
+            (void)read_back(writer.ring, oldest[-(ptrdiff_t)some].at);
             CHECK(is_same(forward.count - some));
         }
     }
@@ -162,7 +155,7 @@ TEST(test_same)
 /* The walk ends when the callback returns false. */
 static bool take_three(void *context, const struct ring_entry *entry, uint64_t at)
 {
-    list_add(context, entry, at);
+    (void)take_back(context, entry, at);
     return back.count < 3;
 }
 
@@ -171,8 +164,7 @@ TEST(test_end)
     struct memory memory = writer_memory(0, 1, RING_BYTES_MIN);
     struct numbered numbered;
     uint64_t state = seed;
-    int lock = 0;
-    const struct writer writer = {memory_ring(&memory, 0), &lock};
+    const struct writer writer = writer_alone(&memory, 0);
     struct ring_back result;
     uint64_t until;
 
@@ -180,21 +172,23 @@ TEST(test_end)
         (void)writer_put(&writer, 1, 7, &numbered, numbered_make(&numbered, 7, number, &state));
     back.count = back.torn = 0;
     result = ring_back_begin(writer.ring, ring_committed(writer.ring));
-    walk_back(&result, 0, take_three, &back);
+    walk_back(&result, 0, take_three, NULL);
     CHECK(back.count == 3 && result.records == 3 && back.records[2].number == 8);
     CHECK(result.is_ended && result.at > 0);
     /* the walk ends at a position, and continues there */
     back.count = 0;
     result = ring_back_begin(writer.ring, ring_committed(writer.ring));
-    walk_back(&result, result.end, take_back, &back);
+    walk_back(&result, result.end, take_back, NULL);
     CHECK(back.count == 0 && !copy.last.payload && !result.is_ended);
     until = back.records[2].at;
-    walk_back(&result, until, take_back, &back);
+    walk_back(&result, until, take_back, NULL);
     CHECK(back.count == 3 && result.at == until && !result.is_ended);
-    CHECK(copy.last.payload && copy.last.length == back.records[2].length);
-    walk_back(&result, until, take_back, &back);
+    CHECK(copy.last.payload == copy.last_payload && copy.last.length == back.records[2].length);
+    CHECK(numbered_is_whole(&numbered, copy.last.payload, copy.last.length));
+    CHECK(numbered.number == 8 && copy.last.event == 1 && copy.last.pid == 7);
+    walk_back(&result, until, take_back, NULL);
     CHECK(back.count == 3);
-    walk_back(&result, 0, take_back, &back);
+    walk_back(&result, 0, take_back, NULL);
     CHECK(back.count == 10 && back.records[9].number == 1 && result.at == 0);
     memory_close(&memory);
 }
@@ -252,7 +246,6 @@ static void check_writers(uint64_t bytes)
     struct back_shared *shared =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct back_seen seen = {.records = 0};
-    uint64_t walks = 0, oldest = 0;
     pid_t pids[BACK_WRITERS];
     int status;
 
@@ -263,23 +256,18 @@ static void check_writers(uint64_t bytes)
             _exit(0);
         }
     }
-    for (; seen.records < BACK_RECORDS; walks++) {
+    while (seen.records < BACK_RECORDS) {
         struct ring_back result = ring_back_begin(ring, ring_committed(ring));
 
         memset(seen.last, 0, sizeof(seen.last));
         walk_back(&result, 0, check_entry, &seen);
         CHECK(!result.is_damaged);
-        oldest += oldest_number(ring) != 0;
+        (void)oldest_number(ring);
     }
     __atomic_store_n(&shared->must_end, true, __ATOMIC_RELAXED);
     for (unsigned i = 0; i < BACK_WRITERS; i++)
         CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
     CHECK(seen.torn == 0 && seen.missing == 0);
-    printf("%llu records in %llu walks of a ring of %llu KiB: %llu torn, %llu missing; %llu times "
-           "the oldest was found\n",
-           (unsigned long long)seen.records, (unsigned long long)walks,
-           (unsigned long long)(bytes / 1024), (unsigned long long)seen.torn,
-           (unsigned long long)seen.missing, (unsigned long long)oldest);
     (void)munmap(shared, sizeof(*shared));
     memory_close(&memory);
 }

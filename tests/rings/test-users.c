@@ -11,13 +11,6 @@
 
 static char map[200], overflow[200];
 
-static void write_file(const char *name, const char *text)
-{
-    FILE *file = fopen(name, "w");
-
-    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
-}
-
 static uint32_t unknown_of(const char *map_text, const char *overflow_text)
 {
     write_file(map, map_text);
@@ -63,26 +56,24 @@ TEST(test_owners)
 /* Returns true if a program of that user of the host gets a memory. */
 static bool is_given(uid_t user)
 {
-    const pid_t pid = fork();
-    int status = -1;
+    const int result = result_of(start_as(user, 0, use_once));
 
-    if (pid == 0) {
-        if (seteuid(user) != 0)
-            _exit(2);
-        _exit(ask() < 0);
-    }
-    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) < 2);
-    return WEXITSTATUS(status) == 0;
+    CHECK(result == 0 || result == 1);
+    return result == 0;
 }
 
 /* If the namespace knows all users, 65534 is a user like any other. */
-static void test_host(void)
+TEST(test_host)
 {
-    const pid_t service = begin();
+    pid_t service;
 
+    if (geteuid() != 0) {
+        puts("not tested: other users, which only root can be");
+        return;
+    }
+    service = begin();
     CHECK(is_given(65534) == (users_unknown() == USERS_ALL_KNOWN));
-    CHECK(finish(service, SIGTERM) == 0);
-    forget_all();
+    end_test(service);
 }
 
 static void know_root_only(void)
@@ -91,33 +82,22 @@ static void know_root_only(void)
     write_file("/proc/self/uid_map", "0 0 1\n");
 }
 
-static void test_namespace(void)
+TEST(test_namespace)
 {
-    const pid_t service = begin_with(know_root_only);
+    pid_t service;
 
+    if (geteuid() != 0 || system("unshare --user true") != 0) {
+        puts("not tested: no user namespaces here");
+        return;
+    }
+    prepare_service = know_root_only;
+    service = begin();
     CHECK(is_given(0));
     CHECK(!is_given(41000));
     CHECK(!is_given(65534));
-    CHECK(finish(service, SIGTERM) == 0);
-    forget_all();
+    end_test(service);
 }
 
-int main(void)
-{
-    if (!prepare())
-        return 1;
-    (void)snprintf(map, sizeof(map), "%s/map", folder);
-    (void)snprintf(overflow, sizeof(overflow), "%s/overflow", folder);
-    check_run();
-    if (geteuid() != 0) {
-        puts("not tested: other users, which only root can be");
-    } else {
-        test_host();
-        if (system("unshare --user true") == 0)
-            test_namespace();
-        else
-            puts("not tested: no user namespaces here");
-    }
-    clean_up();
-    return check_status();
-}
+CHECK_MAIN_WITH((prepare(), snprintf(map, sizeof(map), "%s/map", folder),
+                 snprintf(overflow, sizeof(overflow), "%s/overflow", folder)),
+                clean_up())

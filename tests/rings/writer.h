@@ -20,6 +20,14 @@ struct writer {
     int *lock;
 };
 
+/* Returns a writer for a ring to which only this process writes. */
+static inline struct writer writer_alone(const struct memory *memory, uint32_t ring)
+{
+    static int lock;
+
+    return (struct writer){memory_ring(memory, ring), &lock};
+}
+
 static inline uint64_t *writer_committed(const struct writer *writer)
 {
     return (uint64_t *)(uintptr_t)writer->ring.committed;

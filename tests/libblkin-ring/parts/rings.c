@@ -186,6 +186,7 @@ void agent_stop(struct rings_agent *agent)
     pthread_join(agent->thread, NULL);
     close(agent->stop[0]);
     close(agent->listener);
+    agent->listener = -1;
     unlink(agent->path);
 }
 

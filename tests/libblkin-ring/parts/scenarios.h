@@ -30,7 +30,7 @@ static void record(void)
     BLKIN_ANNOTATE(&span, "text");
 }
 
-static unsigned spans(const struct rings *of)
+static inline unsigned spans(const struct rings *of)
 {
     return rings_count(of, BLKIN_EVENT_SPAN);
 }
@@ -54,11 +54,11 @@ static void begin(struct scenario *scenario, void (*play)(void))
     rings_make(&memory, SCENARIO_EVENTS, RING_BYTES_MIN);
     rings_make(&other, SCENARIO_EVENTS, RING_BYTES_MIN);
     play();
+    if (agent.listener >= 0)
+        agent_stop(&agent);
     rings_close(&memory);
     rings_close(&other);
-    /* not exit(): LeakSanitizer cannot inspect a process that has changed its user */
-    (void)fflush(stderr);
-    _exit(check_status());
+    end_process(check_status());
 }
 
 /* Plays all scenarios. Returns the status of the test. */
