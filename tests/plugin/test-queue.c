@@ -54,7 +54,8 @@ int __real_unlinkat(int folder, const char *name, int flags);
 int __wrap_unlinkat(int folder, const char *name, int flags);
 int __wrap_unlinkat(int folder, const char *name, int flags)
 {
-    stored -= 1 + (unsigned)use_disk();
+    if (spool)
+        (void)spool_counts(spool);
     return __real_unlinkat(folder, name, flags);
 }
 
