@@ -85,8 +85,8 @@ starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarr
 starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
 $(starve): flags = -Itests/plugin
 $(starve): warnings_c =
-starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation% %/agent/test-export %/agent/test-judge \
-	%/agent/test-selection %/agent/test-watcher %/otlp/test-store,$(test_programs))
+starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation% %/agent/test-export %/agent/test-joined \
+	%/agent/test-judge %/agent/test-scan %/agent/test-scan-queue %/agent/test-selection %/agent/test-watcher %/otlp/test-store,$(test_programs))
 $(starvation_tests): $(starve)
 $(starvation_tests): ldflags += $(starve_wrap)
 $(starved_plugin): $(starve) $(plugin_parts)
