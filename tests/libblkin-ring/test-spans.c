@@ -230,6 +230,7 @@ TEST(test_severities)
 TEST(test_times)
 {
     const uint64_t before = blkin_now();
+    const unsigned count = spans();
     struct blkin_span span;
     struct event event, later;
 
@@ -238,18 +239,22 @@ TEST(test_times)
     blkin_span_end_at(&span, before - 2000);
     (void)span_text(&event);
     CHECK(event.duration_ns == 3000 && (uint64_t)event.time_ns == before - 2000);
-    CHECK(event.thread > 0 && event.thread < UINT64_C(1) << BLKIN_THREAD_BITS);
+    CHECK(event.thread == blkin_thread.number && event.thread >> BLKIN_THREAD_BITS == 0);
+    blkin_span_end(&span); /* no effect */
+    CHECK(spans() == count + 1);
     blkin_span_begin(&span, "before its start", BLKIN_SERVER, NULL);
     blkin_span_end_at(&span, before - 5000);
     (void)span_text(&later);
     CHECK(later.duration_ns == 0 && (uint64_t)later.time_ns == before - 5000);
     CHECK(later.thread == event.thread && later.sequence > event.sequence);
     /* the end is now, and not in the future */
+    blkin_periodic_hurry();
     blkin_span_begin(&span, "now", BLKIN_SERVER, NULL);
     blkin_span_end_at(&span, blkin_now() + 3600 * SECOND);
     (void)span_text(&event);
     CHECK((uint64_t)event.time_ns > before && (uint64_t)event.time_ns <= blkin_now());
     CHECK(event.duration_ns <= (uint64_t)event.time_ns - before);
+    blkin_periodic_hurry();
     blkin_span_begin(&span, "later", BLKIN_SERVER, NULL);
     blkin_span_end(&span);
     (void)span_text(&later);
@@ -590,7 +595,6 @@ TEST(test_rules_by_call)
 int main(void)
 {
     setenv("BLKIN_SLOW_FILE", "/nonexistent", 1);
-    setenv("BLKIN_SAMPLING_FILE", "/nonexistent", 1);
     blkin_set_service("osd.7", "10.0.0.1", 6800);
     return newest_play();
 }

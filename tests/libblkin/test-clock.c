@@ -42,9 +42,9 @@ static uint64_t error_ns(void)
 
 /* ---- lines of simple numbers ---- */
 
-#define ONE     (UINT64_C(1) << 32) /* the rate of a ns in a tick */
-#define HALF    (ONE / 2)
-#define BILLION UINT64_C(1000000000)
+#define RATE_ONE  (UINT64_C(1) << 32) /* the rate of a ns in a tick */
+#define RATE_HALF (RATE_ONE / 2)
+#define BILLION   UINT64_C(1000000000)
 
 /* Makes a line the current one, in the first slot. */
 static void begin_with(struct blkin_clock_line line)
@@ -62,7 +62,7 @@ static bool is_line(const struct blkin_clock_line *line, struct blkin_clock_line
 
 static void test_times_on_lines(void)
 {
-    const struct blkin_clock_line line = {1000, 5000, HALF, 100, ONE};
+    const struct blkin_clock_line line = {1000, 5000, RATE_HALF, 100, RATE_ONE};
 
     CHECK(clock_ns_on_line(&line, 990) == 4995 && clock_ns_on_line(&line, 1000) == 5000);
     CHECK(clock_ns_on_line(&line, 1098) == 5049 && clock_ns_on_line(&line, 1100) == 5050);
@@ -70,11 +70,11 @@ static void test_times_on_lines(void)
     /* before the current line, the line before counts, if there is one */
     clock_lines[CLOCK_LINES - 1] = line;
     blkin_clock.line = &clock_lines[CLOCK_LINES - 1];
-    clock_line_publish(&(struct blkin_clock_line){1200, 6000, ONE, 10, HALF});
+    clock_line_publish(&(struct blkin_clock_line){1200, 6000, RATE_ONE, 10, RATE_HALF});
     CHECK(blkin_clock.line == clock_lines &&
-          is_line(clock_lines, (struct blkin_clock_line){1200, 6000, ONE, 10, HALF}));
+          is_line(clock_lines, (struct blkin_clock_line){1200, 6000, RATE_ONE, 10, RATE_HALF}));
     CHECK(clock_ns_at(1199) == 5149 && clock_ns_at(1200) == 6000 && clock_ns_at(1220) == 6015);
-    clock_line_publish(&(struct blkin_clock_line){1300, 7000, ONE, 10, ONE});
+    clock_line_publish(&(struct blkin_clock_line){1300, 7000, RATE_ONE, 10, RATE_ONE});
     CHECK(blkin_clock.line == &clock_lines[1] && clock_ns_at(1210) == 6010);
     blkin_clock.line = clock_lines;
     clock_lines[CLOCK_LINES - 1].span = 0;
@@ -83,33 +83,35 @@ static void test_times_on_lines(void)
 
 static void test_new_lines(void)
 {
-    const struct blkin_clock_line identity = {0, 0, ONE, 1000, ONE};
+    const struct blkin_clock_line identity = {0, 0, RATE_ONE, 1000, RATE_ONE};
 
     clock_next_line_ns = MS;
     begin_with(identity);
-    clock_line_converge((struct moment){1000000, 1000400}, HALF, 400);
-    CHECK(IS_NEXT(1200000, 1200000, UINT64_C(900400) * ONE / 2000000, 2000000, HALF));
+    clock_line_converge((struct moment){1000000, 1000400}, RATE_HALF, 400);
+    CHECK(IS_NEXT(1200000, 1200000, UINT64_C(900400) * RATE_ONE / 2000000, 2000000, RATE_HALF));
     begin_with(identity); /* a steep line: 1 % at most */
-    clock_line_converge((struct moment){1000000, 1020000}, HALF, 20000);
-    CHECK(IS_NEXT(1200000, 1200000, UINT64_C(1920000) * ONE / 4000000, 4000000, HALF));
+    clock_line_converge((struct moment){1000000, 1020000}, RATE_HALF, 20000);
+    CHECK(IS_NEXT(1200000, 1200000, UINT64_C(1920000) * RATE_ONE / 4000000, 4000000, RATE_HALF));
     begin_with(identity);
-    clock_line_restart((struct moment){3 * BILLION, 2 * BILLION}, HALF, 3 * BILLION - 1000);
-    CHECK(IS_NEXT(3 * BILLION - 1000, 2 * BILLION - 500, HALF, 2001000, HALF));
+    clock_line_restart((struct moment){3 * BILLION, 2 * BILLION}, RATE_HALF, 3 * BILLION - 1000);
+    CHECK(IS_NEXT(3 * BILLION - 1000, 2 * BILLION - 500, RATE_HALF, 2001000, RATE_HALF));
     for (uint64_t i = 0; i < 2; i++) { /* the reading is too old, or of the future */
         begin_with(identity);
-        clock_line_restart((struct moment){3 * BILLION, 2 * BILLION}, HALF,
+        clock_line_restart((struct moment){3 * BILLION, 2 * BILLION}, RATE_HALF,
                            i ? BILLION : 4 * BILLION);
-        CHECK(IS_NEXT(3 * BILLION, 2 * BILLION, HALF, 2000000, HALF));
+        CHECK(IS_NEXT(3 * BILLION, 2 * BILLION, RATE_HALF, 2000000, RATE_HALF));
     }
     begin_with(identity);
     CHECK(!clock_is_unread((struct moment){10001000, 1001}));
     CHECK(clock_is_unread((struct moment){10001001, 1001}));
     CHECK(!clock_is_unread((struct moment){10001001, 1000}));
-    begin_with((struct blkin_clock_line){blkin_counter() - 5, 0, ONE, UINT64_MAX / 4, ONE});
+    begin_with(
+        (struct blkin_clock_line){blkin_counter() - 5, 0, RATE_ONE, UINT64_MAX / 4, RATE_ONE});
     CHECK(!clock_is_due());
     clock_lines[0].span = 5;
     CHECK(clock_is_due());
-    begin_with((struct blkin_clock_line){blkin_counter() + 150000, 0, ONE, UINT64_MAX / 4, ONE});
+    begin_with(
+        (struct blkin_clock_line){blkin_counter() + 150000, 0, RATE_ONE, UINT64_MAX / 4, RATE_ONE});
     CHECK(!clock_is_due()); /* the line begins soon */
     clock_lines[0].ticks += UINT64_C(1) << 50;
     CHECK(clock_is_due());
@@ -122,11 +124,11 @@ static void test_rates(void)
     clock_last = (struct moment){1000, 1000};
     CHECK(clock_measured_rate((struct moment){1000, 2000}, 7) == 7);
     CHECK(clock_measured_rate((struct moment){2000, 1000}, 7) == 7);
-    CHECK(clock_measured_rate((struct moment){1001, 1001}, ONE) == ONE);
-    CHECK(clock_measured_rate((struct moment){3000, 2000}, ONE) == ONE);
-    CHECK(clock_outlier_rate == HALF);
-    CHECK(clock_measured_rate((struct moment){2000, 4000}, ONE) == ONE);
-    CHECK(clock_measured_rate((struct moment){5000, 13000}, ONE) == 3 * ONE);
+    CHECK(clock_measured_rate((struct moment){1001, 1001}, RATE_ONE) == RATE_ONE);
+    CHECK(clock_measured_rate((struct moment){3000, 2000}, RATE_ONE) == RATE_ONE);
+    CHECK(clock_outlier_rate == RATE_HALF);
+    CHECK(clock_measured_rate((struct moment){2000, 4000}, RATE_ONE) == RATE_ONE);
+    CHECK(clock_measured_rate((struct moment){5000, 13000}, RATE_ONE) == 3 * RATE_ONE);
     clock_outlier_rate = 0;
 }
 
@@ -281,7 +283,7 @@ static void test_fallback(void)
     blkin_clock_recheck();
     /* slower by 1 % until it meets CLOCK_MONOTONIC */
     CHECK(clock_fallback.ns - clock_fallback.ticks < 500000 + EXACT_NS);
-    CHECK(clock_fallback.rate == ONE - ONE / 100 && clock_fallback.later == ONE);
+    CHECK(clock_fallback.rate == RATE_ONE - RATE_ONE / 100 && clock_fallback.later == RATE_ONE);
     CHECK(clock_fallback.span == 100 * (clock_fallback.ns - clock_fallback.ticks));
     CHECK(!blkin_clock.use_counter && !blkin_clock_try(blkin_counter(), &ns));
     CHECK(difference(blkin_clock_ns(stale), blkin_monotonic_ns()) < CLOCK_STEP_NS);

@@ -477,10 +477,6 @@ TEST(test_sampling_sources)
 
     if (pid == 0) {
         check_failures = 0;
-        write_file(file_path, " never \r\nalways\n");
-        blkin_policy_refresh(&blkin_sampling_source);
-        CHECK_TEXT(blkin_sampling_text(), " never ");
-        CHECK(remove(file_path) == 0);
         setenv("BLKIN_SAMPLING", "ratio=0.5", 1);
         setenv("BLKIN_RANDOM_FLAG", "1", 1);
         blkin_sampling_init();

@@ -23,6 +23,7 @@
 
 static struct rings memory;
 static struct rings_agent agent;
+static char sampling_file[200]; /* of the program; initially missing */
 
 static unsigned spans(void)
 {
@@ -97,25 +98,24 @@ static inline const char *span_text(struct event *event)
     return text;
 }
 
-static void newest_record(void)
-{
-    BLKIN_SCOPE(span, "first", BLKIN_SERVER, NULL);
-}
-
 /* Plays all tests on one CPU, so that the last record of its ring is the newest record. */
 static int newest_play(void)
 {
+    BLKIN_SPAN_ROOM(256) room;
     cpu_set_t set;
 
     CPU_ZERO(&set);
     CPU_SET(sched_getcpu(), &set);
     CHECK(sched_setaffinity(0, sizeof(set), &set) == 0);
+    (void)snprintf(sampling_file, sizeof(sampling_file), "%s/sampling", getenv("TMPDIR"));
+    setenv("BLKIN_SAMPLING_FILE", sampling_file, 1);
     setenv("BLKIN_LTTNG", "no", 1);
     rings_make(&memory, 1 << 26, 1 << 24);
     agent_prepare(&agent);
     agent_start(&agent, &memory);
     blkin_init();
-    WORK_UNTIL(spans() > 0, newest_record());
+    WORK_UNTIL(spans() > 0,
+               blkin_span_end(blkin_span_begin_in(&room, 256, "", BLKIN_SERVER, NULL)));
     check_run();
     CHECK(agent_asked(&agent) < 6); /* the program asks again if an answer is late */
     agent_stop(&agent);
