@@ -34,7 +34,7 @@ ring_parts := $(call obj,tests/libblkin-ring/parts/rings.c)
 ring_obj := $(ring_parts) $(call obj,babeltrace-plugin/base/unix_socket.c tools/rings/memory.c tools/rings/ring_read.c)
 $(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): flags = $(internal) $(public_flags) -Itests -UNDEBUG
 $(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): | include
-$(patsubst %,$(BUILD)/tests/libblkin-ring/test-%,contained provider spans): $(call obj,tools/rings/ring_event.c babeltrace-plugin/spans/packed.c)
+$(patsubst %,$(BUILD)/tests/libblkin-ring/test-%,contained provider spans steps): $(call obj,tools/rings/ring_event.c babeltrace-plugin/spans/packed.c)
 $(filter $(BUILD)/tests/libblkin-ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
