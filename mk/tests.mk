@@ -34,7 +34,7 @@ ring_parts := $(call obj,tests/libblkin-ring/parts/rings.c)
 ring_obj := $(ring_parts) $(call obj,babeltrace-plugin/base/unix_socket.c tools/rings/memory.c tools/rings/ring_read.c)
 $(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): flags = $(internal) $(public_flags) -Itests -UNDEBUG
 $(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): | include
-$(patsubst %,$(BUILD)/tests/libblkin-ring/test-%,contained provider spans): $(call obj,tools/rings/ring_event.c babeltrace-plugin/spans/packed.c)
+$(patsubst %,$(BUILD)/tests/libblkin-ring/test-%,contained provider spans steps): $(call obj,tools/rings/ring_event.c babeltrace-plugin/spans/packed.c)
 $(filter $(BUILD)/tests/libblkin-ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
@@ -88,8 +88,8 @@ starve_wrap := $(call wrap,malloc calloc realloc reallocarray free strdup pwrite
 starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
 $(starve): flags = -Itests/plugin
 $(starve): warnings_c =
-starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation% %/agent/test-export %/agent/test-judge \
-	%/agent/test-selection %/agent/test-watcher %/otlp/test-store,$(test_programs))
+starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation% %/agent/test-export %/agent/test-joined \
+	%/agent/test-judge %/agent/test-scan %/agent/test-scan-queue %/agent/test-selection %/agent/test-watcher %/otlp/test-store,$(test_programs))
 $(starvation_tests): $(starve)
 $(starvation_tests): ldflags += $(starve_wrap)
 $(starved_plugin): $(starve) $(plugin_parts)

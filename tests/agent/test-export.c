@@ -58,8 +58,12 @@ static void open_export(const struct config *config)
 
 static bool close_export(void)
 {
+    bool is_delivered;
+
     json_decref(ended);
-    return export_close(export, &totals, &ended);
+    is_delivered = export_close(export, &totals, &ended);
+    CHECK(counts_add_up(&totals) && totals.output.waiting == 0);
+    return is_delivered;
 }
 
 static void add_span(uint64_t id)
@@ -71,7 +75,7 @@ static void add_span(uint64_t id)
     export_add_own(export, &span);
     CHECK(export_given(export) == given + 1 && export_settled(export) <= given + 1);
     export_add_account(export, &now, false);
-    CHECK(now.output.spans == given + 1 && now.output.held == 0);
+    CHECK(now.output.spans == given + 1 && now.output.held == 0 && counts_add_up(&now));
 }
 
 /* Checks that the export cannot take this configuration, and that it uses the old one again. */

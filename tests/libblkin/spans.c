@@ -168,6 +168,7 @@ static void steps(const struct blkin_span *parent)
     blkin_step_begin(&span, "look up", BLKIN_INTERNAL);
     blkin_span_tag_string(&span, "own", "look up's");
     blkin_step_begin(&span, "ask", BLKIN_CLIENT);
+    blkin_span_set_service(&span, "own", "10.0.0.1", 7); /* also of the steps before */
     blkin_span_set_remote(&span, "mon", "2001:db8::2", 6789);
     blkin_span_error(&span, "EAGAIN");
     blkin_step_context(&span, &context);
