@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "plugin/starvation/starve.h"
 #include "seed.h"
 #include "tools/agent/joins_parts.h"
 
@@ -270,6 +271,7 @@ static void take(struct host *host, const struct joined_message *message)
     const char *found = json_string_value(json_object_get(json, "found"));
     struct want *made = found ? want_of(host, found) : NULL;
 
+    host->next_ms = 0;
     if (made) {
         made->answered[message->from] = true;
         made->has_failed |= json_object_get(json, "error") != NULL;
@@ -294,13 +296,12 @@ static void end_look(struct host *host)
     requests_free(host->look);
     host->look = NULL;
     joins_looked(host->joins, &found, 0, NULL);
+    host->next_ms = 0;
     halves_free(&found);
 }
 
 static void step(struct host *host)
 {
-    bool is_due = faults.are_busy || host->next_ms <= now_ns / MS;
-
     while (host->read < message_count) {
         const struct joined_message *message = &messages[host->read];
 
@@ -308,16 +309,12 @@ static void step(struct host *host)
             break;
         host->read++;
         if (message->from != (unsigned)(host - hosts) &&
-            (message->to < 0 || message->to == host - hosts)) {
+            (message->to < 0 || message->to == host - hosts))
             take(host, message);
-            is_due = true;
-        }
     }
-    if (host->look && host->look_ns <= now_ns) {
+    if (host->look && host->look_ns <= now_ns)
         end_look(host);
-        is_due = true;
-    }
-    if (is_due)
+    if (faults.are_busy || host->next_ms <= now_ns / MS)
         host->next_ms = joins_step(host->joins);
 }
 
@@ -406,6 +403,8 @@ static void check_all_once(void)
 
 static void play(struct config *config, unsigned alarms)
 {
+    const int64_t live = starve.live;
+
     whole = silent = wrong = marks = 0;
     begin(config);
     for (unsigned i = 0; i < JOINED_REQUESTS; i++)
@@ -428,7 +427,7 @@ static void play(struct config *config, unsigned alarms)
     if (!faults.are_busy)
         check_all_once();
     end();
-    CHECK(silent == 0 && wrong == 0);
+    CHECK(silent == 0 && wrong == 0 && starve.live == live);
 }
 
 /* A half as a text in a message. */
@@ -457,6 +456,7 @@ int main(void)
     struct config *config = config_read(&request, 2, arguments, &status);
 
     CHECK(config);
+    json_set_alloc_funcs(malloc, free);
     dice_state = seed_begin();
     faults.delay_ms = 50;
     for (unsigned i = 2; i < 2U << TIERS; i++) { /* any host may be slow */

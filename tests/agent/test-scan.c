@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "plugin/starvation/starve.h"
 #include "rings/packed.h"
 #include "scanning.h"
 #include "seed.h"
@@ -15,8 +16,8 @@ static uint64_t numbers[4096]; /* the numbers of the found spans in order; 0: an
 static size_t count;
 static char spans[40000]; /* the numbers as a text */
 
-#define RECORD_BYTES 80U /* of a span: in a ring, and among the found ones */
-static int64_t now_ns;
+#define RECORD_BYTES 80U               /* of a span: in a ring, and among the found ones */
+static int64_t now_ns, live;           /* live: allocated blocks before the test */
 static uint64_t all_bytes, read_bytes; /* of all scans without and with the index */
 
 /* ---- found records --------------------------------------------------------------------------- */
@@ -84,6 +85,7 @@ static void add_memory(uint32_t user, int64_t ago_ns)
 
 static void begin(unsigned memories)
 {
+    live = starve.live;
     scanning_begin(&scanning);
     now_ns = clock_ns();
     for (unsigned i = 0; i < memories; i++)
@@ -93,6 +95,7 @@ static void begin(unsigned memories)
 static void end(void)
 {
     scanning_end(&scanning);
+    CHECK(starve.live == live);
 }
 
 struct put {
@@ -152,7 +155,7 @@ TEST(test_which)
 /* Events of spans begin with their trace. The time of an unreadable event is not known. */
 TEST(test_unreadable)
 {
-    const struct ring_original original = {.trace_id = 5, .span_id = 8};
+    const struct ring_original event = {.trace_id = 5, .span_id = 8};
     const uint64_t trace = 5;
     struct writer writer;
 
@@ -163,9 +166,8 @@ TEST(test_unreadable)
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace) - 1);
     (void)writer_put(&writer, BLKIN_EVENT_PROCESS, 1, &trace, sizeof(trace));
     (void)writer_put(&writer, BLKIN_EVENTS, 1, &trace, sizeof(trace));
-    (void)writer_put(&writer, RING_ORIGINAL, 1, &original, sizeof(original));
-    (void)writer_put(&writer, RING_ORIGINAL + BLKIN_ORIGINAL_EVENTS, 1, &original,
-                     sizeof(original));
+    (void)writer_put(&writer, RING_ORIGINAL, 1, &event, sizeof(event));
+    (void)writer_put(&writer, RING_ORIGINAL + BLKIN_ORIGINAL_EVENTS, 1, &event, sizeof(event));
     PUT_SPANS({0, 0, 5, 2, 2 * SECOND}, {0, 1, 5, 3, 1 * SECOND});
     writer = scanning_writer(&scanning, 0, 1);
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace)); /* time: the scan's */

@@ -127,7 +127,8 @@ TEST(test_metric)
     memset(names, 'n', 2601);
     for (unsigned i = 0; i < 33; i++) {
         values[i] = i * 10;
-        (void)sprintf(all + strlen(all), i == 0 ? "%u" : i < 32 ? " %u" : "", i * 10);
+        if (i < 32)
+            (void)sprintf(all + strlen(all), "%s%u", i ? " " : "", i * 10);
     }
     metric = (struct blkin_metric){group + 1, instance + 1, names + 1, 6, 500, values, 33};
     check_metric(&metric, group + 1, instance + 1, names + 1, all);

@@ -317,16 +317,16 @@ TEST(test_finished_span)
     put_attribute('0', "", text_at, 8);
     put_attribute('7', "", text_at, 12);
     put_attribute('l', "", link, 24);
-    put_attribute('r', "mon", "\x50\xc3" /* split: a digit follows */ "10.0.0.9", 10);
-    put_attribute('e', "osd.8", "\x90\x1a" /* split */ "2001:db8::1", 13);
+    put_attribute('r', C60 C60, "\x50\xc3" C60, 62);
+    put_attribute('e', "osd.8", "\x90\x1a" /* split: a digit follows */ "2001:db8::1", 13);
     CHECK(record_buffer() == 0);
     CHECK_TEXT(
         span_text(&event),
         "finished of osd.8 2001:db8::1:6800, 4 7 0 0 | s 0 0 0 object=rbd | i 0 "
         "fffffffffffffffb 0 int= | u 0 ffffffffffffffff 0 uint= | d 0 3fe0000000000000 0 "
         "double= | b 0 1 0 yes= | b 0 0 0 no= | s 0 0 0 error=EIO | a 6000 0 0 "
-        "warning=late | a 6000 0 0 emerg= | a 6000 0 0 debug=late | l 0 123 0 = | r 0 0 50000 "
-        "10.0.0.9=mon");
+        "warning=late | a 6000 0 0 emerg= | a 6000 0 0 debug=late | l 0 123 0 = | r 0 0 50000 " TEN
+            TEN TEN TEN "ten by=" C60 TEN "te");
     CHECK(event.trace_id_high == 5 && event.trace_id == 6);
     CHECK(event.span_id == 7 && event.parent_id == 8);
     CHECK(event.duration_ns == 9000 && (uint64_t)event.time_ns == now - 1000);
