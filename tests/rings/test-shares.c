@@ -6,8 +6,6 @@
 #include "holding.h"
 #include "tools/rings/shares.h"
 
-/* ---- the division ---------------------------------------------------------------------------- */
-
 /* The bytes of a memory of two CPUs with 2^shift bytes of events each. */
 #define SHARE_BYTES(shift) (2 * RING_PAGE + 2 * ((UINT64_C(1) << (shift)) + (1 << 16)))
 
@@ -58,8 +56,6 @@ TEST(test_division)
     }
     CHECK(shares_first_size(&(struct memory_size){200, 1 << 20, 1 << 16}).event_bytes == 1 << 16);
 }
-
-/* ---- a holder -------------------------------------------------------------------------------- */
 
 /* The holder replaces a small memory by larger ones, in steps of four, only if the user writes
  * much. The second memory comes before the holder's next tick, which the beats of the first memory
