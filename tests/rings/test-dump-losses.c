@@ -11,7 +11,6 @@
 #include "tracepoints/format/provider_table.h"
 #include "writer.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define DUMP_HOST "a \"host\"\n\\~\x7f\xff"
