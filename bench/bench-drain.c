@@ -22,12 +22,6 @@
 
 static char folder[256], endpoint[64];
 
-static bool never(void *context)
-{
-    (void)context;
-    return false;
-}
-
 static void say_nothing(void *context, const char *message)
 {
     (void)context;

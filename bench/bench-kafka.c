@@ -28,12 +28,6 @@ static struct endpoint endpoints[KAFKA_SERVICES];
 static struct exporter *otlp, *json;
 static uint64_t rounds;
 
-static bool never(void *context)
-{
-    (void)context;
-    return false;
-}
-
 static void say(void *context, const char *message)
 {
     (void)context;

@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "batch.h"
+#include "tests/waits.h"
 
 #include <blkin.h>
 #include <zipkin_c.h>
@@ -45,14 +46,6 @@ static void make_original(uint64_t i)
     BLKIN_KEYVAL_STRING(&trace, NULL, "pool", "0123456789abcdef");
     BLKIN_KEYVAL_INTEGER(&trace, NULL, "offset", (int64_t)i);
     BLKIN_TIMESTAMP(&trace, NULL, "ss");
-}
-
-static void sleep_until(int64_t ns)
-{
-    const struct timespec then = {ns / 1000000000, ns % 1000000000};
-
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) != 0)
-        ;
 }
 
 /* Makes up for late ticks, so that the rate holds on a busy machine. */

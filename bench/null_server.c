@@ -13,6 +13,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/base/date.h"
+
 #include <arpa/inet.h>
 #include <err.h>
 #include <inttypes.h>
@@ -24,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define NULL_MEMORY (512U << 10) /* of a connection: the most bytes of one read */
 
@@ -61,14 +62,6 @@ static void keep(struct null_body *body, const char *data, size_t length)
     body->length += length;
 }
 
-static int64_t now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static int64_t number_after(const char *text, const char *end, const char *key)
 {
     const char *at = memmem(text, (size_t)(end - text), key, strlen(key));
@@ -92,7 +85,7 @@ static void count_body(const char *body, size_t length)
 {
     static const char mark[] = "\"traceId\":\"";
     const char *end = body + length;
-    const int64_t now = counting == COUNT_LATENCY ? now_us() : 0;
+    const int64_t now = counting == COUNT_LATENCY ? wall_clock_ns() / 1000 : 0;
 
     while ((body = memmem(body, (size_t)(end - body), mark, sizeof(mark) - 1))) {
         spans++;

@@ -67,7 +67,7 @@ static struct blkin_decision decide(const struct blkin_context *context, const c
 {
     if (context->flags & BLKIN_CONTEXT_DEBUG)
         return (struct blkin_decision){true, 0};
-    if (context->flags & BLKIN_CONTEXT_DECIDED)
+    if (context->flags & (BLKIN_CONTEXT_DECIDED | BLKIN_CONTEXT_SAMPLED)) /* SAMPLED implies it */
         return (struct blkin_decision){context->flags & BLKIN_CONTEXT_SAMPLED, 0};
     return blkin_sampling_decide(name, name_length, context->trace_id);
 }

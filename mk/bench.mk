@@ -47,7 +47,7 @@ $(sink_bench_programs): $(BUILD)/bench/%: $(BUILD)/obj/bench/%.c.o $(plugin_arch
 
 # a source of events for measuring memory
 bench_source := $(BUILD)/bench/plugins/babeltrace-plugin-bench.so
-$(call obj,bench/source/plugin.c): flags = $(call pkg_cflags,babeltrace2)
+$(call obj,bench/source/plugin.c): flags = -iquote . $(call pkg_cflags,babeltrace2)
 $(bench_source): $(call obj,bench/source/plugin.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)

@@ -34,12 +34,12 @@ ring_parts := $(call obj,tests/libblkin-ring/parts/rings.c)
 ring_obj := $(ring_parts) $(call obj,babeltrace-plugin/base/unix_socket.c tools/rings/memory.c tools/rings/ring_read.c)
 $(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): flags = $(internal) $(public_flags) -Itests -UNDEBUG
 $(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): | include
-$(BUILD)/tests/libblkin-ring/test-contained: $(call obj,tools/rings/ring_event.c babeltrace-plugin/spans/packed.c)
+$(patsubst %,$(BUILD)/tests/libblkin-ring/test-%,contained provider spans steps): $(call obj,tools/rings/ring_event.c babeltrace-plugin/spans/packed.c)
 $(filter $(BUILD)/tests/libblkin-ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
 tool_tests := $(BUILD)/tests/cluster/peer $(BUILD)/tests/lttng/session
-$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) \
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -Itests \
 	$(call pkg_cflags,$(tool_pkgs))
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
@@ -47,7 +47,7 @@ $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 # programs that load Kafka and workers
 scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce)
 scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)
-$(scale_obj): flags = -D_GNU_SOURCE -Itests $(call pkg_cflags,rdkafka)
+$(scale_obj): flags = -D_GNU_SOURCE -iquote . -Itests $(call pkg_cflags,rdkafka)
 $(BUILD)/tests/scale/produce: $(scale_obj)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
@@ -57,7 +57,7 @@ $(load_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 agent_load := $(patsubst %,$(BUILD)/tests/%,agent/parts/requests agent/hosts/load)
-$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(agent_load)): flags = $(public_flags) -Itests -D_GNU_SOURCE
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(agent_load)): flags = $(public_flags) -iquote . -Itests -D_GNU_SOURCE
 $(agent_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)
@@ -78,15 +78,18 @@ $(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wra
 $(BUILD)/tests/agent/test-joined: ldflags += -Wl,--wrap=clock_gettime
 $(BUILD)/tests/service/test-loop: ldflags += -Wl,--wrap=sigprocmask
 $(BUILD)/tests/service/test-metrics: ldflags += -Wl,--wrap=accept4
+wrap = $(patsubst %,-Wl$(comma)--wrap=%,$(1))
+$(patsubst %,$(BUILD)/tests/plugin/test-%,queue send): ldflags += $(call wrap,clock_gettime $(addprefix pthread_cond_,wait timedwait signal broadcast))
+$(BUILD)/tests/plugin/test-queue: ldflags += $(call wrap,fsync fdatasync unlinkat)
 
 # starve.c makes allocations fail in the objects that it is linked with
 starve := $(call obj,tests/plugin/starvation/starve.c)
-starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray free strdup pwrite fsync)
+starve_wrap := $(call wrap,malloc calloc realloc reallocarray free strdup pwrite fsync)
 starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
 $(starve): flags = -Itests/plugin
 $(starve): warnings_c =
-starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation% %/agent/test-export %/agent/test-watcher \
-	%/otlp/test-store,$(test_programs))
+starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation% %/agent/test-export %/agent/test-joined \
+	%/agent/test-judge %/agent/test-scan %/agent/test-scan-queue %/agent/test-selection %/agent/test-watcher %/otlp/test-store,$(test_programs))
 $(starvation_tests): $(starve)
 $(starvation_tests): ldflags += $(starve_wrap)
 $(starved_plugin): $(starve) $(plugin_parts)

@@ -22,6 +22,15 @@ static inline void pause_us(int64_t us)
                     NULL);
 }
 
+/* Sleeps until that time of CLOCK_MONOTONIC, for the pace of a load. */
+static inline void sleep_until(int64_t ns)
+{
+    const struct timespec until = {ns / 1000000000, ns % 1000000000};
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0)
+        ;
+}
+
 /* Returns the time of CLOCK_MONOTONIC. */
 static inline int64_t monotonic_ns(void)
 {

@@ -69,7 +69,7 @@ const struct counter counters[] = {
     {"spans_no_memory", METRIC_COUNTER, SECTION_SPANS, "no memory", COUNTS_OFFSET(output.outcome[OUTCOME_NO_MEMORY]),
      "Spans lost because memory ran out."},
     {"spans_skipped", METRIC_COUNTER | METRIC_RARE, SECTION_SPANS, "skipped", COUNTS_OFFSET(output.outcome[OUTCOME_SKIPPED]),
-     "Spans that were sent before."},
+     "Spans that were sent before, or that the agent has read only for a list."},
     {"spans_sampled_out", METRIC_COUNTER | METRIC_RARE, SECTION_SPANS, "sampled out", COUNTS_OFFSET(output.outcome[OUTCOME_SAMPLED_OUT]),
      "Spans left out with their traces by tail sampling."},
     {"spans_held", METRIC_GAUGE | METRIC_RARE, SECTION_SPANS, "held", COUNTS_OFFSET(output.held),

@@ -497,7 +497,8 @@ bool spool_pause(struct spool *spool, const struct spool_record *record, int64_t
     while (!spool->is_stopped && clock_ms() < until_ms &&
            (is_asked || spool->answers == answers || clock_ms() < least_ms))
         condition_wait(&spool->changed, &spool->lock,
-                       spool->answers == answers || until_ms < least_ms ? until_ms : least_ms);
+                       is_asked || spool->answers == answers || until_ms < least_ms ? until_ms
+                                                                                    : least_ms);
     return !spool->is_stopped;
 }
 

@@ -9,6 +9,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/base/hash.h"
+
 #include <babeltrace2/babeltrace.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,13 +36,6 @@ struct source_position {
     bool has_begun;
     bool has_ended;
 };
-
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
 
 static void add_field(bt_trace_class *trace_class, bt_field_class *payload, const char *name,
                       bool is_text)
@@ -188,8 +183,8 @@ static const bt_message *make_event(bt_self_message_iterator *self,
     set_text(payload, 1, "osd.3");
     set_number(payload, 2, 6789);
     set_text(payload, 3, "10.0.0.1");
-    set_number(payload, 4, (int64_t)mix(span + 1));
-    set_number(payload, 5, (int64_t)mix(span + 1));
+    set_number(payload, 4, (int64_t)hash_mix(span + 1));
+    set_number(payload, 5, (int64_t)hash_mix(span + 1));
     set_number(payload, 6, 0);
     switch (step) {
     case 1:

@@ -96,7 +96,11 @@ static void slow_check_steps(const struct blkin_span *span, uint64_t end_ns)
             return;
     }
     while (walk.depth > 0) {
-        if (slow_check_step(span, &walk.open[--walk.depth], end_ns - inside->base_ns))
+        const struct walk_step *open = &walk.open[--walk.depth];
+        const int64_t begin = (int64_t)(blkin_number_at(open->begin + 3, 8) << 16) >> 16;
+        const int64_t span_end = (int64_t)(end_ns - inside->base_ns); /* perhaps before begin */
+
+        if (slow_check_step(span, open, (uint64_t)(span_end > begin ? span_end : begin)))
             return;
     }
 }

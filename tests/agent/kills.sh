@@ -53,11 +53,6 @@ has_rings() {
     [ "$(ring_bytes 2>/dev/null)" -gt 0 ] 2>/dev/null
 }
 
-# has_alarms COUNT: checks that the agent has seen COUNT alarms.
-has_alarms() {
-    [ "$(status totals alarms 2>/dev/null)" -ge "$1" ] 2>/dev/null
-}
-
 now_ns() {
     date +%s%N
 }

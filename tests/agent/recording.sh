@@ -25,6 +25,20 @@ status() {
     ask status "$@"
 }
 
+total() {
+    status totals "$1"
+}
+
+# kept NAME: checks that the request by hand was answered.
+kept() {
+    [ "$(ask "kept $1" "done" 2>/dev/null)" = True ]
+}
+
+# has_alarms COUNT: checks that the agent has seen COUNT alarms.
+has_alarms() {
+    [ "$(status totals alarms 2>/dev/null)" -ge "$1" ] 2>/dev/null
+}
+
 # ask REQUEST [KEY...]: sends a request to the agent's control socket.
 ask() {
     ask_service agent "$@"

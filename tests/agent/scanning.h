@@ -12,15 +12,12 @@
 #include "tracepoints/format/provider_table.h"
 
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define SCANNING_TIMESTAMP 2 /* in enum blkin_annotation_type */
-#define SCANNING_CPUS      2
-#define SCANNING_MEMORIES  4
-#define SCANNING_OFFSET    INT64_C(1000000000000000000) /* CLOCK_REALTIME less CLOCK_MONOTONIC */
+#define SCANNING_CPUS     2
+#define SCANNING_MEMORIES 4
+#define SCANNING_OFFSET   INT64_C(1000000000000000000) /* CLOCK_REALTIME less CLOCK_MONOTONIC */
 
 struct scanning {
     struct held held[SCANNING_MEMORIES];
@@ -34,8 +31,8 @@ struct scanning {
 };
 
 /* Adds a memory; the newest is the first of the list. */
-static inline void scanning_add_sized(struct scanning *scanning, uint32_t user,
-                                      int64_t made_mono_ns, uint64_t ring_bytes)
+static inline void scanning_add(struct scanning *scanning, uint32_t user, int64_t made_mono_ns,
+                                uint64_t ring_bytes)
 {
     struct held *held = &scanning->held[scanning->count];
 
@@ -45,11 +42,6 @@ static inline void scanning_add_sized(struct scanning *scanning, uint32_t user,
     held->memory.created_ns = (uint64_t)made_mono_ns;
     held->next = scanning->count ? &scanning->held[scanning->count - 1] : NULL;
     scanning->count++;
-}
-
-static inline void scanning_add(struct scanning *scanning, uint32_t user, int64_t made_mono_ns)
-{
-    scanning_add_sized(scanning, user, made_mono_ns, RING_BYTES_MIN);
 }
 
 static inline void scanning_begin(struct scanning *scanning)
@@ -77,19 +69,15 @@ static inline struct writer scanning_writer(struct scanning *scanning, size_t me
                            &scanning->locks[memory][cpu]};
 }
 
-/* Writes an event of the original API, whose span has that number. */
-static inline void scanning_put(const struct writer *writer, uint64_t trace, uint64_t number,
-                                int64_t mono_ns)
+/* Returns the number of the span; 0: another event. */
+static inline uint64_t scanning_number(const struct ring_entry *entry)
 {
-    static const char texts[] = "name\0service\0"
-                                "10.0.0.1\0event";
-    const struct ring_original head = {
-        .monotonic = (uint64_t)mono_ns, .trace_id = trace, .span_id = number};
-    char payload[sizeof(head) + sizeof(texts)];
+    struct ring_original event;
 
-    memcpy(payload, &head, sizeof(head));
-    memcpy(payload + sizeof(head), texts, sizeof(texts));
-    (void)writer_put(writer, RING_ORIGINAL + SCANNING_TIMESTAMP, 77, payload, sizeof(payload));
+    if (entry->event < RING_ORIGINAL || entry->length < sizeof(event))
+        return 0;
+    memcpy(&event, entry->payload, sizeof(event));
+    return event.span_id;
 }
 
 /* ---- the order ------------------------------------------------------------------------------- */
@@ -100,11 +88,11 @@ static inline void scanning_want(struct scanning *scanning, const uint64_t *trac
     requests_free(scanning->requests);
     scanning->requests = request_new("a:1:1", "a");
     for (; *traces; traces++)
-        (void)request_add(scanning->requests, (struct trace_id){0, *traces}, 0, "why");
+        (void)request_add(scanning->requests, (struct trace_id){0, *traces}, 0, "y");
 }
 
-/* Makes the order of a scan up to the rings' present ends. Returns the place of these ends. */
-static inline uint64_t scanning_order(struct scanning *scanning, int64_t until_mono_ns)
+/* Makes the order of a scan up to the rings' present ends. */
+static inline void scanning_order(struct scanning *scanning, int64_t until_mono_ns)
 {
     struct held *first = scanning->count ? &scanning->held[scanning->count - 1] : NULL;
 
@@ -120,11 +108,7 @@ static inline uint64_t scanning_order(struct scanning *scanning, int64_t until_m
                             .index = scanning->requests->last_ms > 0 ? NULL : scanning->index,
                             .place = places_take(scanning->places, first),
                             .max_bytes = UINT64_MAX / 2};
-    if (!scan_order_make(&scanning->order)) {
-        fprintf(stderr, "no order\n");
-        exit(1);
-    }
-    return scanning->order.place;
+    CHECK(scan_order_make(&scanning->order));
 }
 
 #endif

@@ -7,8 +7,9 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "plugin/starvation/starve.h"
 #include "seed.h"
-#include "tools/agent/joins.h"
+#include "tools/agent/joins_parts.h"
 
 #include <time.h>
 
@@ -47,6 +48,7 @@ static struct host {
     struct want wants[20000];
     size_t want_count;
     bool is_away;
+    int64_t next_ms; /* the next call of joins_step() */
 } hosts[JOINED_HOSTS];
 
 static struct joined_message messages[60000];
@@ -60,6 +62,8 @@ static struct {
     unsigned doubled;  /* of 100 requests have the keys of another one at the same time */
     unsigned delay_ms; /* the longest time that a message takes */
     bool has_away;
+    bool are_busy;     /* true: joins_step() is called more often than necessary */
+    unsigned alarm_ms; /* from the begin of a request, which takes 600 ms, to its alarms */
 } faults;
 
 /* for the collector: the id and the parent under which each trace was sent */
@@ -67,7 +71,8 @@ static struct trace_id sent[JOINED_REQUESTS][TIERS];
 static uint64_t parents[JOINED_REQUESTS][TIERS];
 static bool is_sent[JOINED_REQUESTS][TIERS];
 static uint64_t marked[JOINED_REQUESTS * TIERS * 100];
-static size_t marked_count;
+static size_t marked_count, looks,
+    stayed; /* stayed: traces that joins_take() left in the request */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
@@ -132,7 +137,9 @@ static void alarm_of(unsigned request, unsigned tier)
     host->agent.totals.traces_asked++;
     CHECK(request_add(wanted, (struct trace_id){JOIN_TRACE_HIGH, trace_of(request, tier)}, 0,
                       "slow"));
-    joins_take(host->joins, wanted, now_ns / MS + 1000);
+    joins_take(host->joins, wanted, now_ns / MS + faults.alarm_ms * 5 / 3);
+    stayed += wanted->count;
+    host->next_ms = 0;
     requests_free(wanted);
 }
 
@@ -155,9 +162,15 @@ static void mark_id(struct trace_id id)
 
 static void look(void *context, struct request *request)
 {
+    const int64_t alarm_ns = JOINED_BEGIN + (50 + faults.alarm_ms) * MS;
     struct host *host = context;
 
-    CHECK(!host->look);
+    CHECK(!host->look && request->is_look && request->came_mono_ns == now_ns &&
+          request->last_ms > 0 && request->last_ms <= 60001);
+    /* when the first alarm is due; from 10.1 s before the alarm on */
+    CHECK(faults.are_busy || looks++ > 0 ||
+          (now_ns >= alarm_ns + faults.alarm_ms * 5 / 3 * MS &&
+           request->last_ms == (now_ns - alarm_ns) / MS + 10101));
     host->look = request;
     host->look_ns = now_ns + (int64_t)dice(300) * MS;
 }
@@ -258,6 +271,7 @@ static void take(struct host *host, const struct joined_message *message)
     const char *found = json_string_value(json_object_get(json, "found"));
     struct want *made = found ? want_of(host, found) : NULL;
 
+    host->next_ms = 0;
     if (made) {
         made->answered[message->from] = true;
         made->has_failed |= json_object_get(json, "error") != NULL;
@@ -282,6 +296,7 @@ static void end_look(struct host *host)
     requests_free(host->look);
     host->look = NULL;
     joins_looked(host->joins, &found, 0, NULL);
+    host->next_ms = 0;
     halves_free(&found);
 }
 
@@ -299,13 +314,14 @@ static void step(struct host *host)
     }
     if (host->look && host->look_ns <= now_ns)
         end_look(host);
-    (void)joins_step(host->joins);
+    if (faults.are_busy || host->next_ms <= now_ns / MS)
+        host->next_ms = joins_step(host->joins);
 }
 
 static void begin(struct config *config)
 {
     now_ns = JOINED_BEGIN;
-    message_count = marked_count = 0;
+    message_count = marked_count = looks = stayed = 0;
     memset(is_sent, 0, sizeof(is_sent));
     for (unsigned i = 0; i < JOINED_HOSTS; i++) {
         struct host *host = &hosts[i];
@@ -359,16 +375,44 @@ static void judge(unsigned request)
     marks += is_marked(sent[request][0]);
 }
 
+/* Checks that each trace was asked for once, and that each host knows it for two minutes. */
+static void check_all_once(void)
+{
+    const size_t all = JOINED_REQUESTS * TIERS;
+    uint64_t asked = 0, wants = 0;
+
+    for (unsigned i = 0; i < JOINED_HOSTS; i++) {
+        const struct agent_totals *totals = &hosts[i].agent.totals;
+        const struct joins *joins = hosts[i].joins;
+
+        asked += totals->traces_asked - totals->traces_asked_again;
+        wants += hosts[i].want_count;
+        CHECK(joins->traces.count == all && joins->halves.count == 2 * all - JOINED_REQUESTS);
+        now_ns = JOINED_BEGIN + 120 * SECOND;
+        (void)joins_step(hosts[i].joins); /* looks for late halves, once */
+        CHECK(joins->traces.count == all && hosts[i].look);
+        end_look(&hosts[i]);
+        (void)joins_step(hosts[i].joins);
+        CHECK(!hosts[i].look && totals->halves_dropped == 0);
+        now_ns += 30 * SECOND;
+        (void)joins_step(hosts[i].joins);
+        CHECK(joins->traces.count == 0 && joins->halves.count == 0);
+    }
+    CHECK(asked == all + stayed && wants == all);
+}
+
 static void play(struct config *config, unsigned alarms)
 {
+    const int64_t live = starve.live;
+
     whole = silent = wrong = marks = 0;
     begin(config);
     for (unsigned i = 0; i < JOINED_REQUESTS; i++)
-        make_request(i, JOINED_BEGIN + (int64_t)(i + 1) * 50 * MS,
+        make_request(i, JOINED_BEGIN + ((int64_t)(i + 1) * 50 + 5) * MS,
                      dice(100) < faults.doubled && i ? i - 1 : i);
     for (unsigned ms = 0; ms < 30000; ms += 10, now_ns += 10 * MS) {
         for (unsigned i = 0; i < JOINED_REQUESTS; i++)
-            if (ms == (i + 1) * 50 + 600)
+            if (ms == (i + 1) * 50 + faults.alarm_ms)
                 for (unsigned tier = 0; tier < TIERS; tier++)
                     if (alarms & 1U << tier && !hosts[tier_host[tier]].is_away)
                         alarm_of(i, tier);
@@ -380,14 +424,28 @@ static void play(struct config *config, unsigned alarms)
         judge(i);
     for (unsigned i = 0; i < JOINED_HOSTS; i++)
         CHECK(joins_open(hosts[i].joins) == 0);
+    if (!faults.are_busy)
+        check_all_once();
     end();
-    CHECK(silent == 0 && wrong == 0);
-    if (silent || wrong)
-        printf(
-            "alarms %u, refused %u, late %u, doubled %u, delay %u, away %d: %u whole, %u silent, "
-            "%u wrong of %u\n",
-            alarms, faults.refused, faults.late, faults.doubled, faults.delay_ms, faults.has_away,
-            whole, silent, wrong, JOINED_REQUESTS);
+    CHECK(silent == 0 && wrong == 0 && starve.live == live);
+}
+
+/* A half as a text in a message. */
+TEST(test_half)
+{
+    const struct join_half half = {
+        .is_client = true, .key = 1, .network = UINT64_MAX, .trace_id_high = 7, .trace_id = 2};
+    json_t *text = half_json(&half), *bad = json_string("c0123456789abcdef");
+    struct join_half read;
+
+    CHECK(half_read(text, &read) && read.is_client && read.key == 1 && read.network == UINT64_MAX);
+    CHECK(half_is_of(&read, (struct trace_id){7, 2}) &&
+          !half_is_of(&read, (struct trace_id){0, 2}));
+    CHECK(!half_read(bad, &read) && !half_read(NULL, &read));
+    ((char *)(uintptr_t)json_string_value(text))[128] = '1'; /* it ends before it begins */
+    CHECK(!half_read(text, &read));
+    json_decref(bad);
+    json_decref(text);
 }
 
 int main(void)
@@ -398,14 +456,18 @@ int main(void)
     struct config *config = config_read(&request, 2, arguments, &status);
 
     CHECK(config);
+    json_set_alloc_funcs(malloc, free);
     dice_state = seed_begin();
     faults.delay_ms = 50;
-    for (unsigned alarms = 1; alarms < 1U << TIERS; alarms++) { /* any host may be slow */
-        play(config, alarms);
+    for (unsigned i = 2; i < 2U << TIERS; i++) { /* any host may be slow */
+        faults.alarm_ms = i % 2 ? 60 : 600;
+        play(config, i / 2);
         CHECK(whole == JOINED_REQUESTS && marks == 0);
     }
     for (unsigned i = 0; i < 14; i++) {
         memset(&faults, 0, sizeof(faults));
+        faults.are_busy = true;
+        faults.alarm_ms = 600;
         faults.delay_ms = 1 + (unsigned)(dice(4) == 0 ? dice(4000) : dice(100));
         faults.refused = i % 2 ? (unsigned)dice(60) : 0;
         /* a late half's place may be taken by the half of another request with the same key */
@@ -417,5 +479,6 @@ int main(void)
         play(config, 1 + (unsigned)dice((1U << TIERS) - 1));
     }
     config_free(config);
+    check_run();
     return check_status();
 }

@@ -8,10 +8,6 @@ LINGER_MS=1000 ANSWER_MS=10000 recording_begin
 start_taker || exit 1
 RULES='many:request>1ns, max=100000/s' start_requests
 
-total() {
-    status totals "$1"
-}
-
 # start_again OPTION...: restarts the agent. The service "other" has no slow requests.
 start_again() {
     stop_part agent TERM 20 || fail "status $? of SIGTERM"
@@ -52,8 +48,7 @@ make "service other"
 make "fast 8000"
 spans=$(all_spans)
 asked=$(ask "keep-last 60000" id) || exit 1
-is_answered() { [ "$(ask "kept $asked" "done")" = True ]; }
-wait_for 60 agent "the answer" is_answered || exit 1
+wait_for 60 agent "the answer" kept "$asked" || exit 1
 wait_for 60 agent "all deliveries" is_delivered || exit 1
 grep -q '^BK4034 ' "$WORK/agent.log" || fail "the log does not say that records were left out"
 [ "$(all_spans)" -gt $((spans + 1000)) ] && [ "$(all_spans)" -lt $((spans + 24000)) ] ||

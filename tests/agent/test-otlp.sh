@@ -50,9 +50,6 @@ grep -q '"name": "slow".*"blkin.kept": "\*>200ms"' "$WORK/taken" || fail "the sl
 
 # by hand: all traces of the last seconds
 name=$(ask "keep-last 60000" id) || exit 1
-kept() {
-    [ "$(ask "kept $1" "done")" = True ]
-}
 wait_for 20 agent "the answer" kept "$name" || { ask "kept $name"; exit 1; }
 wait_for 20 agent "the fast one" has_foreign a00102030405060708090a0b0c0d0e0f fast || { status; exit 1; }
 [ "$(foreign $one)" = "root slow" ] || fail "spans that were sent were sent again: $(foreign $one)"

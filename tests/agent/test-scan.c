@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "plugin/starvation/starve.h"
 #include "rings/packed.h"
 #include "scanning.h"
 #include "seed.h"
@@ -13,35 +14,33 @@ static struct scanning scanning;
 static struct scan_result result;
 static uint64_t numbers[4096]; /* the numbers of the found spans in order; 0: another event */
 static size_t count;
-static int64_t now_ns;
+static char spans[40000]; /* the numbers as a text */
+
+#define RECORD_BYTES 80U               /* of a span: in a ring, and among the found ones */
+static int64_t now_ns, live;           /* live: allocated blocks before the test */
 static uint64_t all_bytes, read_bytes; /* of all scans without and with the index */
 
 /* ---- found records --------------------------------------------------------------------------- */
-
-static uint64_t number_of(const struct ring_entry *entry)
-{
-    struct ring_original event;
-
-    if (entry->event < RING_ORIGINAL || entry->length < sizeof(event))
-        return 0;
-    memcpy(&event, entry->payload, sizeof(event));
-    return event.span_id;
-}
 
 /* Scans as the order says. Returns false on failure. */
 static bool run(void)
 {
     struct scan_records found = {.count = 0};
+    const clock_t begun = clock();
+    char *at = spans;
     bool is_well;
 
     memset(&result, 0, sizeof(result));
     is_well = scan_run(&scanning.order, &found, &result);
+    CHECK(result.cpu_ns > 0 && result.cpu_ns / 1000 <= clock() - begun + 1);
     CHECK_TEXT(result.error.text, "");
+    spans[0] = '\0';
     for (count = 0; count < found.count; count++) {
         const struct ring_entry entry = scan_entry(&found, count);
 
-        numbers[count % 4096] = number_of(&entry);
-        CHECK(entry.event < RING_ORIGINAL || entry.pid == 77);
+        numbers[count % 4096] = scanning_number(&entry);
+        at += sprintf(at, "%llu ", (unsigned long long)numbers[count % 4096]);
+        CHECK(entry.event < RING_ORIGINAL || entry.pid == 1);
         CHECK(count == 0 || found.list[count].time_ns >= found.list[count - 1].time_ns);
     }
     scan_records_free(&found);
@@ -51,112 +50,71 @@ static bool run(void)
 /* Scans without the index, then with the index: the results are the same. */
 static void fetch_now(void)
 {
-    static uint64_t all_numbers[4096];
+    static char all_spans[sizeof(spans)];
     struct scan_result all;
-    int64_t held_from_ns[8];
-    size_t all_count;
+    struct scan_wanted wanted[8];
 
-    (void)scanning_order(&scanning, now_ns);
+    scanning_order(&scanning, now_ns);
     scanning.order.index = NULL;
     CHECK(run());
     all = result;
-    all_count = count;
-    memcpy(all_numbers, numbers, sizeof(numbers));
+    strcpy(all_spans, spans);
     CHECK(scanning.order.wanted_count <= 8);
-    for (size_t i = 0; i < scanning.order.wanted_count; i++)
-        held_from_ns[i] = scanning.order.wanted[i].held_from_ns;
-    (void)scanning_order(&scanning, now_ns);
+    memcpy(wanted, scanning.order.wanted, scanning.order.wanted_count * sizeof(wanted[0]));
+    scanning_order(&scanning, now_ns);
     CHECK(run());
-    CHECK(count == all_count && memcmp(numbers, all_numbers, sizeof(numbers)) == 0);
+    CHECK_TEXT(spans, all_spans);
     CHECK(result.held_from_ns == all.held_from_ns && result.reach_ns == all.reach_ns &&
           result.from_place == all.from_place && result.bytes <= all.bytes);
     for (size_t i = 0; i < scanning.order.wanted_count; i++)
-        CHECK(scanning.order.wanted[i].held_from_ns == held_from_ns[i]);
+        CHECK(scanning.order.wanted[i].held_from_ns == wanted[i].held_from_ns &&
+              scanning.order.wanted[i].is_found == wanted[i].is_found);
     all_bytes += all.bytes;
     read_bytes += result.bytes;
 }
 
-/* Returns true if the found spans have these numbers in this order. The list ends with 0. */
-static bool are_spans(const uint64_t *expected)
+/* Scans, and compares the numbers of the found spans. */
+#define FETCH(expected) (fetch_now(), CHECK_TEXT(spans, expected))
+#define WANT(...)       scanning_want(&scanning, (const uint64_t[]){__VA_ARGS__, 0})
+
+/* ago_ns: the time since it was made */
+static void add_memory(uint32_t user, int64_t ago_ns)
 {
-    size_t i = 0;
-
-    while (i < count && numbers[i] == expected[i])
-        i++;
-    if (i == count && !expected[i])
-        return true;
-    fprintf(stderr, "found:");
-    for (i = 0; i < count; i++)
-        fprintf(stderr, " %llu", (unsigned long long)numbers[i]);
-    fprintf(stderr, "\n");
-    return false;
+    scanning_add(&scanning, user, now_ns - ago_ns, RING_BYTES_MIN);
 }
-
-#define ARE_SPANS(...) CHECK(are_spans((const uint64_t[]){__VA_ARGS__, 0}))
-#define WANT(...)      scanning_want(&scanning, (const uint64_t[]){__VA_ARGS__, 0})
 
 static void begin(unsigned memories)
 {
+    live = starve.live;
     scanning_begin(&scanning);
     now_ns = clock_ns();
     for (unsigned i = 0; i < memories; i++)
-        scanning_add(&scanning, 1, now_ns - (int64_t)(100 - i) * SECOND);
+        add_memory(1, (int64_t)(100 - i) * SECOND);
 }
 
 static void end(void)
 {
     scanning_end(&scanning);
+    CHECK(starve.live == live);
 }
 
-/* ago_ns: the time before the scan */
-static void put(size_t memory, uint32_t cpu, uint64_t trace, uint64_t number, int64_t ago_ns)
+struct put {
+    size_t memory; /* 0: the oldest */
+    uint32_t cpu;
+    uint64_t trace, number;
+    int64_t ago_ns; /* the time before the scan */
+};
+
+static void put_all(const struct put *put)
 {
-    const struct writer writer = scanning_writer(&scanning, memory, cpu);
+    for (; put->trace; put++) {
+        const struct writer writer = scanning_writer(&scanning, put->memory, put->cpu);
 
-    scanning_put(&writer, trace, number, now_ns - ago_ns);
+        writer_put_original(&writer, now_ns - put->ago_ns, put->trace, put->number);
+    }
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
-
-TEST(test_which)
-{
-    begin(2);
-    put(0, 0, 5, 1, 90 * MS); /* the older memory */
-    put(1, 0, 9, 2, 80 * MS);
-    put(1, 1, 6, 3, 70 * MS);
-    put(1, 0, 5, 4, 60 * MS);
-    put(1, 1, 5, 5, 65 * MS);
-    put(1, 1, 8, 6, 50 * MS);
-    WANT(5, 6, 7);
-    fetch_now();
-    ARE_SPANS(1, 3, 5, 4);
-    CHECK(result.records == 6 && result.records_found == 4 && !result.is_limited);
-    CHECK(result.bytes > 0 && result.bytes_found < result.bytes && result.rings_damaged == 0);
-    WANT(7);
-    fetch_now();
-    CHECK(count == 0 && result.records_found == 0 && result.bytes_found == 0);
-}
-
-/* Events of spans begin with their trace. The time of an unreadable event is not known. */
-TEST(test_unreadable)
-{
-    const uint64_t trace = 5;
-    struct writer writer;
-
-    begin(1);
-    writer = scanning_writer(&scanning, 0, 0);
-    put(0, 0, 5, 1, 3 * SECOND);
-    (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace));
-    (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace) - 1);
-    (void)writer_put(&writer, BLKIN_EVENT_PROCESS, 1, &trace, sizeof(trace));
-    (void)writer_put(&writer, BLKIN_EVENTS, 1, &trace, sizeof(trace));
-    put(0, 0, 5, 2, 2 * SECOND);
-    put(0, 1, 5, 3, 1 * SECOND);
-    WANT(5);
-    fetch_now();
-    CHECK(count == 4 && numbers[0] == 1 && numbers[1] == 0 && numbers[2] == 2 && numbers[3] == 3);
-    CHECK(scanning.order.wanted[0].held_from_ns == now_ns - 100 * SECOND);
-}
+#define PUT_SPANS(...) put_all((const struct put[]){__VA_ARGS__, {.trace = 0}})
 
 /* Marks the trace as read by the last scan, as the agent does. */
 static void note(uint64_t trace)
@@ -167,50 +125,94 @@ static void note(uint64_t trace)
     collected_note(scanning.collected, (struct trace_id){0, trace}, &fetch);
 }
 
+/* ---- records --------------------------------------------------------------------------------- */
+
+TEST(test_which)
+{
+    begin(2);
+    PUT_SPANS({0, 0, 5, 1, 90 * MS}, {1, 0, 9, 2, 80 * MS}, {1, 1, 6, 3, 70 * MS},
+              {1, 0, 5, 4, 60 * MS}, {1, 1, 5, 5, 65 * MS}, {1, 1, 8, 6, 50 * MS});
+    WANT(5, 6, 7);
+    FETCH("1 3 5 4 ");
+    CHECK(result.records == 6 && result.records_found == 4 && !result.is_limited);
+    CHECK(result.bytes == 6 * RECORD_BYTES && result.bytes_found == 4 * RECORD_BYTES);
+    CHECK(result.rings_damaged == 0 && result.held_from_ns == 17);
+    CHECK(scanning.order.wanted[1].is_found && !scanning.order.wanted[2].is_found);
+    CHECK(text_is(selection_why(scanning.order.selection, 0, 6), "y"));
+    /* no other part of the rings has records of trace 7, and the index knows that */
+    PUT_SPANS({0, 1, 7, 7, 40 * MS});
+    WANT(7);
+    FETCH("7 ");
+    CHECK(result.records == 1 && result.bytes_found == RECORD_BYTES);
+    note(7);
+    FETCH("");
+    CHECK(result.records == 1 && result.bytes_found == 0 && !scanning.order.wanted[0].is_found);
+    WANT(4);
+    fetch_now();
+    CHECK(result.bytes == 0);
+}
+
+/* Events of spans begin with their trace. The time of an unreadable event is not known. */
+TEST(test_unreadable)
+{
+    const struct ring_original event = {.trace_id = 5, .span_id = 8};
+    const uint64_t trace = 5;
+    struct writer writer;
+
+    begin(1);
+    writer = scanning_writer(&scanning, 0, 0);
+    PUT_SPANS({0, 0, 5, 1, 3 * SECOND});
+    (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace));
+    (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace) - 1);
+    (void)writer_put(&writer, BLKIN_EVENT_PROCESS, 1, &trace, sizeof(trace));
+    (void)writer_put(&writer, BLKIN_EVENTS, 1, &trace, sizeof(trace));
+    (void)writer_put(&writer, RING_ORIGINAL, 1, &event, sizeof(event));
+    (void)writer_put(&writer, RING_ORIGINAL + BLKIN_ORIGINAL_EVENTS, 1, &event, sizeof(event));
+    PUT_SPANS({0, 0, 5, 2, 2 * SECOND}, {0, 1, 5, 3, 1 * SECOND});
+    writer = scanning_writer(&scanning, 0, 1);
+    (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace)); /* time: the scan's */
+    WANT(5);
+    FETCH("1 0 8 2 3 0 ");
+    CHECK(scanning.order.wanted[0].held_from_ns == now_ns - 100 * SECOND);
+}
+
 /* ---- later scans ----------------------------------------------------------------------------- */
 
 TEST(test_again)
 {
     begin(1);
-    put(0, 0, 5, 1, 900 * MS);
-    put(0, 1, 5, 2, 800 * MS);
+    PUT_SPANS({0, 0, 5, 1, 900 * MS}, {0, 1, 5, 2, 800 * MS});
     WANT(5);
-    fetch_now();
-    ARE_SPANS(1, 2);
+    FETCH("1 2 ");
     note(5);
-    fetch_now();
-    CHECK(count == 0);
+    FETCH("");
     /* a late record: its time is before the last fetch */
-    put(0, 0, 5, 3, 850 * MS);
-    put(0, 0, 6, 4, 840 * MS);
-    scanning_add(&scanning, 1, now_ns); /* and a new memory */
-    put(1, 1, 5, 5, 100 * MS);
+    PUT_SPANS({0, 0, 5, 3, 850 * MS}, {0, 0, 6, 4, 840 * MS});
+    add_memory(1, 0); /* and a new memory */
+    PUT_SPANS({1, 1, 5, 5, 100 * MS});
     WANT(5, 6);
-    fetch_now();
-    ARE_SPANS(3, 4, 5);
+    FETCH("3 4 5 ");
     now_ns++;
     note(6); /* each trace was read to another place */
-    put(0, 0, 6, 6, 50 * MS);
-    fetch_now();
-    ARE_SPANS(3, 5, 6);
+    PUT_SPANS({0, 0, 6, 6, 50 * MS});
+    FETCH("3 5 6 ");
 }
 
 /* If the place was removed, the times of the records tell which ones were sent. */
 TEST(test_forgotten)
 {
     begin(1);
-    put(0, 0, 5, 1, 900 * MS);
+    PUT_SPANS({0, 0, 5, 1, 900 * MS});
     WANT(5);
     fetch_now();
+    result.reach_ns = now_ns - 900 * MS;
     note(5);
-    put(0, 0, 5, 2, -100 * MS);
-    put(0, 0, 5, 3, 800 * MS); /* late */
+    PUT_SPANS({0, 0, 5, 2, 0}, {0, 0, 5, 3, 1}, {0, 0, 5, 4, 900 * MS + 1}); /* 3 is late */
     for (int i = 0; i < 5000; i++)
         (void)places_take(scanning.places, &scanning.held[0]);
     now_ns += 200 * MS;
-    fetch_now();
+    FETCH("4 2 ");
     CHECK(!places_has(scanning.places, 1));
-    ARE_SPANS(2);
 }
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
@@ -221,7 +223,7 @@ static int64_t put_now(uint32_t cpu, uint64_t trace, uint64_t number)
     const int64_t at_ns = clock_ns();
 
     now_ns = at_ns;
-    put(0, cpu, trace, number, 0);
+    PUT_SPANS({0, cpu, trace, number, 0});
     return at_ns;
 }
 
@@ -265,15 +267,14 @@ TEST(test_bounds)
     put_now(1, 5, 4);
     put_now(1, 9, 5);
     want_from(5, third);
-    fetch_now();
-    ARE_SPANS(3, 4);
+    FETCH("3 4 ");
     CHECK(result.records == 3 && result.from_place == 1 && result.reach_ns == third);
     CHECK(scanning.order.wanted[0].held_from_ns == (int64_t)scanning.held[0].memory.created_ns);
     note(5);
+    PUT_SPANS({0, 1, 5, 6, 1}); /* late */
     /* the trace began earlier: found records are not found again */
     want_from(5, first);
-    fetch_now();
-    ARE_SPANS(1);
+    FETCH("1 6 ");
     CHECK(result.from_place == 0 && result.reach_ns == INT64_MIN);
     scanning_end(&scanning);
 
@@ -287,9 +288,8 @@ TEST(test_bounds)
     third = clock_ns();
     put_span(5, first);
     want_from(5, third);
-    fetch_now();
-    CHECK(count == 3 && numbers[0] == 2 && numbers[1] == 3 && result.from_place == 1);
-    CHECK(result.reach_ns == first && result.records == 3);
+    FETCH("2 3 0 ");
+    CHECK(result.from_place == 1 && result.reach_ns == first && result.records == 3);
 }
 
 /* Records after the trace's begin were overwritten: the result tells the time from which the
@@ -305,8 +305,8 @@ TEST(test_bound_is_gone)
     for (unsigned i = 0; i < 2000; i++)
         put_now(0, 9, 1000 + i);
     want_from(5, begin_ns);
-    fetch_now();
-    CHECK(count == 0 && result.held_from_ns > begin_ns);
+    FETCH("");
+    CHECK(result.held_from_ns > begin_ns);
 }
 
 /* Random records and random fetches: each record is found exactly once. */
@@ -327,8 +327,8 @@ TEST(test_any)
 
             trace_of[++number] = trace;
             written[trace]++;
-            put(seed_next(&state) & 1, seed_next(&state) & 1, trace + 1, number,
-                (int64_t)(seed_next(&state) % (uint64_t)SECOND));
+            PUT_SPANS({seed_next(&state) & 1, seed_next(&state) & 1, trace + 1, number,
+                       (int64_t)(seed_next(&state) % (uint64_t)SECOND)});
         }
         for (uint64_t trace = 0; trace < 8; trace++)
             if (round % 10 == 9 || (seed_next(&state) & 3) == 0)
@@ -358,14 +358,13 @@ TEST(test_index)
     uint64_t state = seed_begin(), number = 0, at;
     struct writer writer;
 
-    scanning_begin(&scanning);
-    now_ns = clock_ns();
-    scanning_add_sized(&scanning, 1, now_ns - 100 * SECOND, UINT64_C(1) << 22);
+    begin(0);
+    scanning_add(&scanning, 1, now_ns - 100 * SECOND, UINT64_C(1) << 22);
     all_bytes = read_bytes = 0;
     for (int round = 0; round < 100; round++) {
         for (uint64_t n = seed_next(&state) % 6000; n; n--) {
             ++number;
-            put(0, seed_next(&state) & 1, 1 + number / 4, number, -(int64_t)number * 1000);
+            PUT_SPANS({0, seed_next(&state) & 1, 1 + number / 4, number, -(int64_t)number * 1000});
         }
         now_ns += SECOND;
         /* old ones and new ones, and one that does not exist */
@@ -381,48 +380,61 @@ TEST(test_index)
     /* the ring's end is moved back, and other records get the positions */
     writer = scanning_writer(&scanning, 0, 0);
     at = ring_committed(writer.ring);
-    put(0, 0, number + 6, 1, 0);
-    put(0, 0, number + 6, 2, 0);
+    PUT_SPANS({0, 0, number + 6, 1, 0}, {0, 0, number + 6, 2, 0});
     WANT(number + 7);
     fetch_now();
     __atomic_store_n(writer_committed(&writer), at, __ATOMIC_RELEASE);
     fetch_now();
-    put(0, 0, number + 7, 3, 0);
-    put(0, 0, number + 7, 4, 0);
-    fetch_now();
-    ARE_SPANS(3, 4);
+    PUT_SPANS({0, 0, number + 7, 3, 0}, {0, 0, number + 7, 4, 0});
+    FETCH("3 4 ");
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
+static void want_window(int64_t last_ms, int64_t ago_ns)
+{
+    WANT(0);
+    scanning.requests->last_ms = last_ms;
+    scanning.requests->came_mono_ns = now_ns - ago_ns;
+}
+
+/* Returns true if an earlier scan has sent the span. */
+static bool was_sent(uint64_t trace, int64_t ago_ns)
+{
+    const struct span span = {.trace_id = trace, .recorded_ns = now_ns - ago_ns + SCANNING_OFFSET};
+
+    return selection_was_sent(scanning.order.selection, &span);
+}
+
+static bool wants(int64_t ago_ns)
+{
+    return selection_wants(scanning.order.selection, 0, 3, now_ns - ago_ns + SCANNING_OFFSET);
+}
+
 TEST(test_window)
 {
-    struct span sent = {.trace_id = 3};
-
-    begin(0);
-    sent.recorded_ns = now_ns - 4 * SECOND + SCANNING_OFFSET;
-    scanning_add(&scanning, 1, now_ns - 100 * SECOND);
-    put(0, 0, 1, 1, 20 * SECOND);
-    put(0, 0, 2, 2, 6 * SECOND);
-    put(0, 0, 3, 3, 4 * SECOND);
-    put(0, 0, 3, 4, 6 * SECOND - 1500 * MS); /* late, in the window */
-    put(0, 0, 4, 5, 5500 * MS);              /* late, before the window */
-    put(0, 1, 5, 6, 3 * SECOND);
-    put(0, 1, 6, 7, 1 * SECOND); /* after the request */
-    WANT(0);
-    scanning.requests->last_ms = 3000;
-    scanning.requests->came_mono_ns = now_ns - 2 * SECOND;
-    fetch_now();
-    ARE_SPANS(4, 3, 6);
-    CHECK(result.held_from_ns <= now_ns - 5 * SECOND);
-    CHECK(selection_wants(scanning.order.selection, 0, 3, sent.recorded_ns));
-    CHECK(!selection_wants(scanning.order.selection, 0, 3, sent.recorded_ns - 2 * SECOND));
-    CHECK(!selection_was_sent(scanning.order.selection, &sent));
+    begin(1);
+    /* spans 4 and 5 are late, span 7 comes after the request */
+    PUT_SPANS({0, 0, 1, 1, 20 * SECOND}, {0, 0, 2, 2, 5 * SECOND + 1}, {0, 0, 3, 3, 4 * SECOND},
+              {0, 0, 3, 4, 5 * SECOND}, {0, 0, 4, 5, 5500 * MS}, {0, 1, 5, 6, 2 * SECOND},
+              {0, 1, 6, 7, 2 * SECOND - 1});
+    want_window(3000, 2 * SECOND);
+    FETCH("4 3 6 ");
+    CHECK(result.held_from_ns == 17);
+    CHECK(wants(5 * SECOND) && !wants(5 * SECOND + 1) && wants(2 * SECOND + 1));
+    CHECK(!wants(2 * SECOND) && !was_sent(3, 4 * SECOND));
     CHECK(text_is(selection_why(scanning.order.selection, 0, 3), "blkin keep --last=3s"));
+    note(6); /* its records up to now, and a window */
     collected_note_window(scanning.collected,
                           (struct collected_window){now_ns - 6 * SECOND, now_ns - 3 * SECOND, 0});
     fetch_now();
-    CHECK(selection_was_sent(scanning.order.selection, &sent));
+    CHECK(was_sent(3, 6 * SECOND) && !was_sent(3, 6 * SECOND + 1) && !was_sent(3, 3 * SECOND));
+    CHECK(was_sent(6, 1) && !was_sent(6, 0));
+    want_window(2500, 2 * SECOND);
+    scanning.requests->is_look = true; /* a list of the halves in the window */
+    FETCH("");
+    CHECK(text_is(selection_why(scanning.order.selection, 0, 3), "blkin keep --last=2500ms"));
+    CHECK(!was_sent(3, 6 * SECOND));
 }
 
 /* ---- the time with all records --------------------------------------------------------------- */
@@ -431,18 +443,13 @@ TEST(test_window)
 static void fill(size_t memory, uint32_t cpu, unsigned records, int64_t from_ago, int64_t step)
 {
     for (unsigned i = 0; i < records; i++)
-        put(memory, cpu, 9, 1000 + i, from_ago - (int64_t)i * step);
+        PUT_SPANS({memory, cpu, 9, 1000 + i, from_ago - (int64_t)i * step});
 }
 
 /* Returns the age of held_from_ns of that wanted trace. */
-static int64_t trace_held_ago(size_t index)
+static int64_t held_ago(size_t index)
 {
     return now_ns - scanning.order.wanted[index].held_from_ns;
-}
-
-static int64_t held_ago(void)
-{
-    return trace_held_ago(0);
 }
 
 TEST(test_held_from)
@@ -452,14 +459,14 @@ TEST(test_held_from)
     fill(0, 0, 10, 10 * SECOND, MS);
     WANT(9);
     fetch_now();
-    CHECK(held_ago() == 100 * SECOND);
+    CHECK(held_ago(0) == 100 * SECOND);
     /* overwritten records: since the oldest record; of several rings, the latest of these times */
     fill(0, 0, 2000, 9 * SECOND, MS);
     fetch_now();
-    CHECK(held_ago() < 8 * SECOND && held_ago() > 7 * SECOND);
+    CHECK(held_ago(0) < 8 * SECOND && held_ago(0) > 7 * SECOND);
     fill(0, 1, 2000, 6 * SECOND, MS);
     fetch_now();
-    CHECK(held_ago() < 5 * SECOND && held_ago() > 4 * SECOND);
+    CHECK(held_ago(0) < 5 * SECOND && held_ago(0) > 4 * SECOND);
     scanning_end(&scanning);
 
     /* the second memory continues the first: a memory with all its records does not limit the time
@@ -469,10 +476,10 @@ TEST(test_held_from)
     fill(1, 0, 10, 2 * SECOND, MS);
     WANT(9);
     fetch_now();
-    CHECK(held_ago() < 8 * SECOND && held_ago() > 7 * SECOND);
+    CHECK(held_ago(0) < 8 * SECOND && held_ago(0) > 7 * SECOND);
     fill(1, 0, 2000, 4 * SECOND, MS);
     fetch_now();
-    CHECK(held_ago() < 3 * SECOND && held_ago() > 2 * SECOND);
+    CHECK(held_ago(0) < 3 * SECOND && held_ago(0) > 2 * SECOND);
     scanning_end(&scanning);
 
     /* no rings: since the start of the agent, as no program had a ring before */
@@ -486,24 +493,24 @@ TEST(test_held_from)
 TEST(test_other_users)
 {
     begin(1);
-    put(0, 0, 5, 1, 9 * SECOND);
+    PUT_SPANS({0, 0, 5, 1, 9 * SECOND});
     WANT(5, 6);
-    scanning_add(&scanning, 2, now_ns - SECOND); /* the first program of that user */
+    add_memory(2, SECOND); /* the first program of that user */
     fetch_now();
-    CHECK(trace_held_ago(0) == 100 * SECOND && result.held_from_ns == 17);
+    CHECK(held_ago(0) == 100 * SECOND && result.held_from_ns == 17);
     fill(1, 0, 2000, 5 * SECOND, MS);
     fetch_now();
-    CHECK(trace_held_ago(0) == 100 * SECOND);
+    CHECK(held_ago(0) == 100 * SECOND);
     /* the second user may have had records of a trace without any record here */
     CHECK(now_ns - result.held_from_ns < 4 * SECOND && now_ns - result.held_from_ns > 3 * SECOND);
-    put(1, 1, 5, 2, 2 * SECOND);
+    PUT_SPANS({1, 1, 5, 2, 2 * SECOND});
     fetch_now();
-    CHECK(trace_held_ago(0) < 4 * SECOND && trace_held_ago(0) > 3 * SECOND);
+    CHECK(held_ago(0) < 4 * SECOND && held_ago(0) > 3 * SECOND);
     /* a program of the first user had no rings until a second ago */
     ((struct ring_memory *)(void *)scanning.held[0].memory.at)->missed_until_ns =
         (uint64_t)(now_ns - SECOND);
     fetch_now();
-    CHECK(trace_held_ago(0) == SECOND && result.held_from_ns == now_ns - SECOND);
+    CHECK(held_ago(0) == SECOND && result.held_from_ns == now_ns - SECOND);
 }
 
 TEST(test_damaged)
@@ -514,15 +521,16 @@ TEST(test_damaged)
 
     begin(1);
     writer = scanning_writer(&scanning, 0, 0);
-    put(0, 0, 5, 1, 9 * SECOND);
-    put(0, 0, 5, 2, 8 * SECOND);
+    PUT_SPANS({0, 0, 5, 1, 9 * SECOND}, {0, 0, 5, 2, 8 * SECOND});
     at = ring_committed(writer.ring);
-    put(0, 0, 5, 3, 7 * SECOND);
+    PUT_SPANS({0, 0, 5, 3, 7 * SECOND});
     writer_store(&writer, at - sizeof(nonsense), &nonsense, sizeof(nonsense));
     WANT(5);
+    FETCH("3 ");
+    CHECK(result.rings_damaged == 1 && held_ago(0) == 7 * SECOND && result.held_from_ns == 17);
+    want_window(60000, 0);
     fetch_now();
-    ARE_SPANS(3);
-    CHECK(result.rings_damaged == 1 && held_ago() == 7 * SECOND);
+    CHECK(result.held_from_ns == now_ns - 7 * SECOND);
 }
 
 /* Damage by one user to its rings, or to the head of its memory, hides no records of other users.
@@ -533,29 +541,24 @@ TEST(test_damage_of_another_user)
     struct writer writer;
 
     begin(1);
-    put(0, 0, 5, 1, 9 * SECOND);
-    scanning_add(&scanning, 2, now_ns - 100 * SECOND);
+    PUT_SPANS({0, 0, 5, 1, 9 * SECOND});
+    add_memory(2, 100 * SECOND);
     writer = scanning_writer(&scanning, 1, 0);
-    put(1, 0, 6, 2, 8 * SECOND);
+    PUT_SPANS({1, 0, 6, 2, 8 * SECOND});
     WANT(5, 6);
     memset(scanning.held[1].memory.at, 0xff, RING_PAGE);
-    fetch_now();
-    ARE_SPANS(1, 2);
-    CHECK(result.rings_damaged == 0 && held_ago() == 100 * SECOND);
+    FETCH("1 2 ");
+    CHECK(result.rings_damaged == 0 && held_ago(0) == 100 * SECOND);
     writer_store(&writer, ring_committed(writer.ring) - sizeof(nonsense), &nonsense,
                  sizeof(nonsense));
-    fetch_now();
-    ARE_SPANS(1);
-    CHECK(result.rings_damaged == 1 && held_ago() == 100 * SECOND);
-    put(1, 0, 6, 3, 7 * SECOND); /* that user's own spans may be lost */
-    fetch_now();
-    ARE_SPANS(1, 3);
-    CHECK(result.rings_damaged == 1 && held_ago() == 100 * SECOND &&
-          trace_held_ago(1) == 7 * SECOND);
+    FETCH("1 ");
+    CHECK(result.rings_damaged == 1 && held_ago(0) == 100 * SECOND);
+    PUT_SPANS({1, 0, 6, 3, 7 * SECOND}); /* that user's own spans may be lost */
+    FETCH("1 3 ");
+    CHECK(result.rings_damaged == 1 && held_ago(0) == 100 * SECOND && held_ago(1) == 7 * SECOND);
     __atomic_store_n(writer_committed(&writer), UINT64_MAX - 7, __ATOMIC_RELEASE);
-    fetch_now();
-    ARE_SPANS(1);
-    CHECK(held_ago() == 100 * SECOND);
+    FETCH("1 ");
+    CHECK(held_ago(0) == 100 * SECOND);
 }
 
 /* Without room for all records, the scan finds the newest records of a ring. The result tells the
@@ -564,14 +567,32 @@ TEST(test_limit)
 {
     begin(1);
     for (unsigned i = 1; i <= 10; i++)
-        put(0, 1, 5, i, (int64_t)(11 - i) * SECOND);
+        PUT_SPANS({0, 1, 5, i, (int64_t)(11 - i) * SECOND});
     WANT(5);
-    (void)scanning_order(&scanning, now_ns);
-    scanning.order.max_bytes = 500;
-    CHECK(run());
-    CHECK(result.is_limited && count > 1 && count < 10 && numbers[count - 1] == 10);
-    CHECK(result.bytes_found <= 500 && result.records_found == count);
-    CHECK(held_ago() <= (int64_t)(count + 1) * SECOND && held_ago() >= (int64_t)count * SECOND);
+    for (unsigned some = 4; some <= 10; some += 3) {
+        scanning_order(&scanning, now_ns);
+        scanning.order.max_bytes = some * RECORD_BYTES + (some == 4 ? RECORD_BYTES - 1 : 0);
+        CHECK(run() && count == some && numbers[0] == 11 - some && numbers[some - 1] == 10);
+        CHECK(result.is_limited == (some < 10) && result.bytes_found == some * RECORD_BYTES);
+        CHECK(result.records_found == some);
+        /* a record of some + 1 s ago was left out */
+        CHECK(held_ago(0) == (some < 10 ? (int64_t)(some + 1) * SECOND - 1 : 100 * SECOND));
+    }
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* In a full list, every other place of the older half is removed. */
+TEST(test_places)
+{
+    begin(1);
+    for (uint64_t number = 1; number <= 257; number++)
+        CHECK(places_take(scanning.places, scanning.held) == number);
+    for (uint64_t number = 1; number <= 257; number++)
+        CHECK(places_has(scanning.places, number) == (number > 128 || number % 2 == 0));
+    CHECK(!places_has(scanning.places, 0) && !places_has(scanning.places, 258));
+    CHECK(places_before(scanning.places, INT64_MAX) == 257 &&
+          places_before(scanning.places, now_ns) == 0);
 }
 
 CHECK_MAIN_EACH(NULL, end)

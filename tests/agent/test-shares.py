@@ -55,6 +55,11 @@ class Collector:
         return 202
 
 
+def end(process):
+    process.kill()
+    process.communicate()
+
+
 class Requests:
     """The program requests.c, which makes requests of three spans."""
 
@@ -66,11 +71,6 @@ class Requests:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         return self.process.stdout.readline().split()[-1]
-
-    def end(self):
-        for end in (self.process.kill, self.process.wait, self.process.stdin.close, self.process.stdout.close):
-            with contextlib.suppress(OSError):
-                end()
 
 
 class Shares(unittest.TestCase):
@@ -145,7 +145,7 @@ class Shares(unittest.TestCase):
     def requests(self, number, rules):
         """Starts a program, and waits until it has its rings."""
         program = Requests(number, rules, self.environment)
-        self.addCleanup(program.end)
+        self.addCleanup(end, program.process)
 
         def writes():
             program.make("fast 1")
@@ -156,12 +156,7 @@ class Shares(unittest.TestCase):
     def hostile(self, number, *what, program=(sys.executable, PARTS + "/hostile.py")):
         process = subprocess.Popen([*program, self.socket, *map(str, what)],
                                    stdout=subprocess.PIPE, env=self.environment, **user(number))
-
-        def end():
-            process.kill()
-            process.wait()
-            process.stdout.close()
-        self.addCleanup(end)
+        self.addCleanup(end, process)
         self.assertTrue(process.stdout.readline(), what)
         return process
 

@@ -7,18 +7,9 @@ set -u
 . "$SRC/tests/agent/recording.sh"
 ANSWER_MS=$((2000 + 2000 * PATIENCE)) recording_begin # a late parent ends within this time
 
-total() {
-    status totals "$1"
-}
-
 # whole TRACE WHAT: checks that the three spans of the trace arrive, each once
 whole() {
     wait_for 20 agent "the three spans of $2" has_spans "$1" || { status; exit 1; }
-}
-
-# kept NAME: checks that the request by hand was answered
-kept() {
-    [ "$(ask "kept $1" 'done')" = True ]
 }
 
 # wrong use
@@ -81,8 +72,7 @@ is_settled() {
         "$WORK/state/agent.fetched" "$WORK/state/agent.fetched-new" >/dev/null
 }
 wait_for 10 agent "that all is settled" is_settled || exit 1
-kill -s KILL "${private_pid[agent]}"
-wait_part agent 5 2>/dev/null
+stop_part agent KILL
 make "after"
 start_agent
 wait_for 20 agent "the span that came while no agent ran" has_spans "$ID" "5 5" || exit 1
@@ -164,8 +154,7 @@ rings_in_use() {
 # a kill while no span waits: the program continues in the same rings, and the next agent finds its records
 make "fast 1"
 rings=$(rings_in_use) && [ -n "$rings" ] || fail "no rings are in use: $(status rings)"
-kill -s KILL "${private_pid[agent]}"
-wait_part agent 5 2>/dev/null
+stop_part agent KILL
 make "slow 250"
 four=$ID
 "$BUILD/bin/blkin" agent --dump="$WORK/dump" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"

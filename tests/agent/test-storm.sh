@@ -74,8 +74,7 @@ begun=$(date +%s%3N)
 make "slow 250"
 wait_for 20 agent "a slow trace" has_spans "$ID" || exit 1
 asked=$(ask "keep-last $(since "$quiet")" id) || exit 1
-is_done() { [ "$(ask "kept $asked" "done" 2>/dev/null)" = True ]; }
-wait_for 30 agent "the answer" is_done || exit 1
+wait_for 30 agent "the answer" kept "$asked" || exit 1
 wait_for 30 agent "all deliveries" is_delivered || exit 1
 ask "kept $asked" | jq -e --arg id "$ID" '[.traces[] | select(.id == $id)][0] | .spans == 3 and .missing == 0' >/dev/null || {
     status rings memories
@@ -127,7 +126,7 @@ wait_for 30 agent "the refusal for another host" answered 4 asker-1 || exit 1
 jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "the refusal lacks the key: $(<"$WORK/answer")"
 make "fast 5"
 asked=$(ask "keep-last 60000" id) || exit 1
-wait_for 30 agent "the answer for this host" is_done || exit 1
+wait_for 30 agent "the answer for this host" kept "$asked" || exit 1
 
 # The agent sends the traces of windows until the bytes of a minute are used up.
 wait_for 30 agent "all deliveries" is_delivered || exit 1
@@ -137,7 +136,7 @@ begun=$(date +%s%3N)
 make "fast 100"
 # a list of traces sends no span, so it takes no bytes of the minute
 asked=$(ask "keep-last 60000 nobody" id) || exit 1
-wait_for 30 agent "the list of a service's traces" is_done || exit 1
+wait_for 30 agent "the list of a service's traces" kept "$asked" || exit 1
 keep_last 5 asker-1 "$(since $((begun - 5000)))"
 wait_for 30 agent "the first answer" answered 5 asker-1 || exit 1
 jq -e '.traces | length >= 100' "$WORK/answer" >/dev/null || fail "the first answer lacks traces: $(<"$WORK/answer")"

@@ -21,6 +21,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "service/in_loop.h"
 #include "tools/cluster/cluster.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
@@ -40,7 +41,6 @@ struct peer {
     int64_t asked_ns[4096]; /* the time of request N, at N % 4096 */
 };
 
-static struct loop *loop;
 static struct peer *peers;
 static const char *peer_name = "peer";
 static int count = 1;
@@ -54,12 +54,6 @@ static uint64_t wants, answers_after[60000]; /* ms */
 static struct watched input;
 static char lines[1 << 21];
 static size_t filled;
-
-static void stop(void *context)
-{
-    (void)context;
-    loop_stop(loop);
-}
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -243,7 +237,6 @@ static int open_peers(const struct config *config, const char *name)
 
 int main(int argc, char *argv[])
 {
-    const struct loop_signals signals = {stop, stop, NULL};
     const char *count_text = "1";
     const struct config_flag flags[] = {{"name", NULL, &peer_name},
                                         {"count", NULL, &count_text},

@@ -253,10 +253,11 @@ class Transport(unittest.TestCase):
         """A broker that stands still: an interruption ends the wait, and messages that may be in the log are
         reported."""
         self.broker.create(self.topic, 4)
-        run = Driver(self.url(), "add:100", "wait:accepted:100", "pause", "add:16000", "requests:5",
+        # each batch is full, and has four messages
+        run = Driver(self.url(), "add:8000", "wait:accepted:8000", "pause", "add:16000", "requests:8",
                      "sleep:300", "interrupt", "close",  # the broker hangs, so it does not acknowledge the messages
-                      flush_timeout_ms=1000, on_full="block")
-        wait_until(lambda: len(self.spans()) == 100, "the first ones")
+                     flush_timeout_ms=1000, on_full="block", batch_timeout_ms=60000)
+        wait_until(lambda: len(self.spans()) == 8000, "the first ones")
         self.broker.process.send_signal(signal.SIGSTOP)
         try:
             run.go_on()
@@ -265,7 +266,7 @@ class Transport(unittest.TestCase):
             took = time.monotonic() - start
         finally:
             self.broker.process.send_signal(signal.SIGCONT)
-        self.assertEqual(counts["accepted"] + counts["possibly_persisted"] + counts["undelivered"], 16100, counts)
+        self.assertEqual(counts["accepted"] + counts["possibly_persisted"] + counts["undelivered"], 24000, counts)
         self.assertGreater(counts["possibly_persisted"], 0, run.messages)
         self.assertIn("may have arrived", run.messages)
         self.assertLess(took, 15 * PATIENCE)

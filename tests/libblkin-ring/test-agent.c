@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "libblkin/base/provider.h"
+#include "libblkin/policy/slow.h"
 #include "libblkin/ring/ring_find.h"
 #include "libblkin-ring/parts/scenarios.h"
 
@@ -528,6 +529,50 @@ TEST(narrow)
     CHECK(!ring_map() && spans(&memory) == 0);
 }
 #endif
+
+/* ---- slow rules of the host: test-policy.c has programs with rules of their own ---- */
+
+/* Does this machine have slow rules itself? Then the checks cannot know the rules of the program.
+ */
+static bool host_has_rules(void)
+{
+    return access("/run/blkin/slow", F_OK) == 0;
+}
+
+static bool rule_is_above_s(uint64_t seconds)
+{
+    return blkin_slow_least_ns == seconds * 1000000000 + 1;
+}
+
+/* A program gets rules with its rings, and changed rules with its periodic work. Damaged rules
+ * change nothing. */
+TEST(rules)
+{
+    struct ring_rules *there = (struct ring_rules *)(void *)(memory.memory.at + RING_RULES_AT);
+    unsigned before;
+
+    memory_set_rules(&memory.memory, "*>5s");
+    agent_start(&agent, &memory);
+    blkin_init();
+    CHECK(rule_is_above_s(5) || host_has_rules());
+    memory_set_rules(&memory.memory, "*>7s, max=2/s");
+    RECORD_UNTIL(rule_is_above_s(7) || host_has_rules());
+    before = rings_count(&memory, BLKIN_EVENT_PROCESS);
+    memset(there->text, 'x', sizeof(there->text));
+    there->generation += 2;
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1);
+    memory_set_rules(&memory.memory, "*>9s");
+    there->generation++;
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 3);
+    CHECK(rule_is_above_s(7) || host_has_rules());
+    memory_set_rules(&memory.memory, "*>9s");
+    RECORD_UNTIL(rule_is_above_s(9) || host_has_rules());
+    memory_set_rules(&other.memory, "*>11s");
+    agent_give(&agent, &other);
+    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    RECORD_UNTIL(rule_is_above_s(11) || host_has_rules());
+    agent_stop(&agent);
+}
 
 int main(void)
 {

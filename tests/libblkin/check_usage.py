@@ -1,15 +1,14 @@
 """Compares the spans of usage.c with its work.
 
-usage: check_usage.py planted|charges|storm|levels SPANS.json [OTLP]
+usage: check_usage.py planted|charges|storm|levels SPANS.json
 
 Except in the mode planted, a span's name gives its expected usage: "nested 5" is five units of page faults, "level 2" the tags of level 2, and any
-other name no usage. OTLP: a file with the same spans as one request.
+other name no usage.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
 import json
-import os
 import re
 import statistics
 import sys
@@ -122,28 +121,11 @@ def check_levels(spans):
     check(levels >= 3, f"{levels} spans of a level")
 
 
-def check_otlp(spans, path):
-    """Checks that the request has the same numbers, as integers."""
-    sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/otel"))
-    import otlp
-    with open(path, "rb") as file:
-        request = otlp.CLASSES["ExportTraceServiceRequest"].FromString(file.read())
-    found = {span.span_id.hex(): {pair.key[6:]: pair.value for pair in span.attributes if pair.key.startswith("usage.")}
-             for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans}
-    check(len(found) == len(spans), "OTLP has other spans")
-    for span in spans:
-        values = found[span["id"]]
-        check(all(value.WhichOneof("value") == "int_value" for value in values.values()), f"OTLP: {values}")
-        check({key: value.int_value for key, value in values.items()} == usage(span), f"OTLP: {values}")
-
-
 def main():
     mode, path = sys.argv[1:3]
     with open(path, encoding="utf-8") as file:
         spans = json.load(file)
     {"planted": check_planted, "charges": check_charges, "storm": check_storm, "levels": check_levels}[mode](spans)
-    if len(sys.argv) > 3:
-        check_otlp(spans, sys.argv[3])
     sys.exit(1 if failures else 0)
 
 

@@ -1,8 +1,8 @@
 /*
- * Unusual first calls of libblkin, for test-corners.sh and test-setuid.sh.
+ * Unusual first calls of libblkin, for test-corners.sh, test-absent.sh and test-setuid.sh.
  *
  *     corners init          only blkin_init()
- *     corners span          only a span
+ *     corners span [FILE]   only a span, after the program has opened FILE
  *     corners chroot DIR    after blkin_init(), the program's root becomes DIR
  *     corners stack SIZE    makes the first span on a thread with a stack of SIZE bytes
  *     corners coroutine     makes the first span on a stack that the C library does not know
@@ -15,6 +15,7 @@
 
 #include "check.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -70,8 +71,9 @@ int main(int argc, char **argv)
     if (strcmp(what, "init") == 0)
         return blkin_init();
     if (strcmp(what, "span") == 0) {
+        CHECK(argc < 3 || open(argv[2], O_WRONLY | O_CREAT, 0600) >= 0);
         make_span();
-        return 0;
+        return check_status();
     }
     if (strcmp(what, "chroot") == 0 && argc == 3) {
         CHECK(blkin_init() == 0);

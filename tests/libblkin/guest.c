@@ -11,11 +11,6 @@
  * A thread changes the environment while the library starts in another thread. No change is undone,
  * and no variable of the library remains.
  *
- *     guest bare
- *
- * A child of _Fork(3) and one of clone(2) begin and end spans below a span of their parent. No span
- * id, and no number of a thread, is the parent's. The parent's span must be recorded.
- *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <blkin/blkin.h>
@@ -26,7 +21,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,48 +131,6 @@ static int change_environment(void)
     return check_status();
 }
 
-/* ---- forks without the handlers of fork(2) ---- */
-
-static void record_below(const struct blkin_span *parent, uint64_t *id)
-{
-    struct blkin_span span;
-
-    blkin_span_begin(&span, "below", BLKIN_INTERNAL, parent);
-    *id = blkin_span_context(&span)->span_id;
-    blkin_span_end(&span);
-}
-
-static void fork_below(const struct blkin_span *parent, bool by_clone)
-{
-    uint64_t ours, theirs = 0;
-    int ends[2], status = -1;
-    pid_t child;
-
-    CHECK(pipe(ends) == 0);
-    child = by_clone ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : _Fork();
-    record_below(parent, &ours);
-    if (child == 0)
-        _exit(write(ends[1], &ours, sizeof(ours)) != sizeof(ours));
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-    CHECK(read(ends[0], &theirs, sizeof(theirs)) == sizeof(theirs));
-    CHECK(theirs && theirs != ours);
-}
-
-static int bare(void)
-{
-    struct blkin_span parent;
-    uint64_t id;
-
-    (void)blkin_init();
-    blkin_span_begin(&parent, "parent", BLKIN_SERVER, NULL);
-    CHECK(blkin_span_is_recorded(&parent));
-    record_below(&parent, &id); /* does the periodic work, which is then not due in the children */
-    fork_below(&parent, false);
-    fork_below(&parent, true);
-    blkin_span_end(&parent);
-    return check_status();
-}
-
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -187,7 +139,5 @@ int main(int argc, char **argv)
         return forks(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
     if (strcmp(what, "environ") == 0)
         return change_environment();
-    if (strcmp(what, "bare") == 0)
-        return bare();
     return 2;
 }

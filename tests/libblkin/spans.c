@@ -107,23 +107,13 @@ static void dropped(const struct blkin_span *parent)
     blkin_span_end(&span);
 }
 
-/* Contexts with unusual combinations of ids and flags. */
-static void odd_contexts(void)
+static void of_debug(void)
 {
     const struct blkin_context debug = {
         .trace_id = 2, .span_id = 3, .flags = BLKIN_CONTEXT_DEBUG | BLKIN_CONTEXT_DECIDED};
-    const struct blkin_context high = {
-        .trace_id_high = 5, .span_id = 3, .flags = BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED};
-    const struct blkin_context refused = {
-        .trace_id_high = 5, .span_id = 3, .flags = BLKIN_CONTEXT_DECIDED};
     struct blkin_span span;
 
     blkin_span_begin_remote(&span, "debug", BLKIN_SERVER, &debug);
-    blkin_span_end(&span);
-    blkin_span_begin_remote(&span, "high", BLKIN_SERVER, &high);
-    blkin_span_annotate(&span, "inside");
-    blkin_span_end(&span);
-    blkin_span_begin_remote(&span, "refused", BLKIN_SERVER, &refused);
     blkin_span_end(&span);
 }
 
@@ -178,6 +168,7 @@ static void steps(const struct blkin_span *parent)
     blkin_step_begin(&span, "look up", BLKIN_INTERNAL);
     blkin_span_tag_string(&span, "own", "look up's");
     blkin_step_begin(&span, "ask", BLKIN_CLIENT);
+    blkin_span_set_service(&span, "own", "10.0.0.1", 7); /* also of the steps before */
     blkin_span_set_remote(&span, "mon", "2001:db8::2", 6789);
     blkin_span_error(&span, "EAGAIN");
     blkin_step_context(&span, &context);
@@ -240,7 +231,7 @@ int main(void)
     names(&root);
     links(&root);
     dropped(&root);
-    odd_contexts();
+    of_debug();
     utf8(&root);
     steps(&root);
     blkin_span_error(&root, "EIO");

@@ -32,9 +32,11 @@ case $said in
 *"LTTng is not loaded"*/nowhere/x.so*) ;;
 *) fail "BLKIN_DEBUG does not report the missing file: $said" ;;
 esac
+said=$(BLKIN_DEBUG=1 BLKIN_SLOW='*>1ms, wirte>2' BLKIN_LTTNG=no "$program" 2>&1)
+[[ $said == *'BLKIN_SLOW: "wirte>2" is not a rule of slow requests'* ]] || fail "BLKIN_DEBUG says: $said"
 rm -r "$TMPDIR/without"
 
 # with a closed stderr, a file of the program may be descriptor 2
-BLKIN_DEBUG=1 BLKIN_LTTNG=yes BLKIN_PROVIDER=/nowhere/x.so timeout 10 "$BUILD/tests/libblkin/services" "$TMPDIR/data" 2>&- || fail "status $?"
+BLKIN_DEBUG=1 BLKIN_LTTNG=yes BLKIN_PROVIDER=/nowhere/x.so timeout 10 "$BUILD/tests/libblkin/corners" span "$TMPDIR/data" 2>&- || fail "status $?"
 [ ! -s "$TMPDIR/data" ] || fail "BLKIN_DEBUG writes into a file of the program: $(cat "$TMPDIR/data")"
 rm "$TMPDIR/data"

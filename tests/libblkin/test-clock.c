@@ -19,6 +19,15 @@
 
 struct blkin_wiped blkin_wiped;
 
+static char file_path[512];
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(file_path, "w");
+
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
 static uint64_t difference(uint64_t one, uint64_t other)
 {
     return one > other ? one - other : other - one;
@@ -31,11 +40,129 @@ static uint64_t error_ns(void)
     return difference(blkin_clock_ns(now.ticks), now.ns);
 }
 
+/* ---- lines of simple numbers ---- */
+
+#define RATE_ONE  (UINT64_C(1) << 32) /* the rate of a ns in a tick */
+#define RATE_HALF (RATE_ONE / 2)
+#define BILLION   UINT64_C(1000000000)
+
+/* Makes a line the current one, in the first slot. */
+static void begin_with(struct blkin_clock_line line)
+{
+    clock_lines[0] = line;
+    blkin_clock.line = clock_lines;
+}
+
+static bool is_line(const struct blkin_clock_line *line, struct blkin_clock_line expected)
+{
+    return memcmp(line, &expected, 5 * sizeof(uint64_t)) == 0;
+}
+
+#define IS_NEXT(...) is_line(&clock_lines[1], (struct blkin_clock_line){__VA_ARGS__})
+
+static void test_times_on_lines(void)
+{
+    const struct blkin_clock_line line = {1000, 5000, RATE_HALF, 100, RATE_ONE};
+
+    CHECK(clock_ns_on_line(&line, 990) == 4995 && clock_ns_on_line(&line, 1000) == 5000);
+    CHECK(clock_ns_on_line(&line, 1098) == 5049 && clock_ns_on_line(&line, 1100) == 5050);
+    CHECK(clock_ns_on_line(&line, 1110) == 5060);
+    /* before the current line, the line before counts, if there is one */
+    clock_lines[CLOCK_LINES - 1] = line;
+    blkin_clock.line = &clock_lines[CLOCK_LINES - 1];
+    clock_line_publish(&(struct blkin_clock_line){1200, 6000, RATE_ONE, 10, RATE_HALF});
+    CHECK(blkin_clock.line == clock_lines &&
+          is_line(clock_lines, (struct blkin_clock_line){1200, 6000, RATE_ONE, 10, RATE_HALF}));
+    CHECK(clock_ns_at(1199) == 5149 && clock_ns_at(1200) == 6000 && clock_ns_at(1220) == 6015);
+    clock_line_publish(&(struct blkin_clock_line){1300, 7000, RATE_ONE, 10, RATE_ONE});
+    CHECK(blkin_clock.line == &clock_lines[1] && clock_ns_at(1210) == 6010);
+    blkin_clock.line = clock_lines;
+    clock_lines[CLOCK_LINES - 1].span = 0;
+    CHECK(clock_ns_at(1199) == 5999);
+}
+
+static void test_new_lines(void)
+{
+    const struct blkin_clock_line identity = {0, 0, RATE_ONE, 1000, RATE_ONE};
+
+    clock_next_line_ns = MS;
+    begin_with(identity);
+    clock_line_converge((struct moment){1000000, 1000400}, RATE_HALF, 400);
+    CHECK(IS_NEXT(1200000, 1200000, UINT64_C(900400) * RATE_ONE / 2000000, 2000000, RATE_HALF));
+    begin_with(identity); /* a steep line: 1 % at most */
+    clock_line_converge((struct moment){1000000, 1020000}, RATE_HALF, 20000);
+    CHECK(IS_NEXT(1200000, 1200000, UINT64_C(1920000) * RATE_ONE / 4000000, 4000000, RATE_HALF));
+    begin_with(identity);
+    clock_line_restart((struct moment){3 * BILLION, 2 * BILLION}, RATE_HALF, 3 * BILLION - 1000);
+    CHECK(IS_NEXT(3 * BILLION - 1000, 2 * BILLION - 500, RATE_HALF, 2001000, RATE_HALF));
+    for (uint64_t i = 0; i < 2; i++) { /* the reading is too old, or of the future */
+        begin_with(identity);
+        clock_line_restart((struct moment){3 * BILLION, 2 * BILLION}, RATE_HALF,
+                           i ? BILLION : 4 * BILLION);
+        CHECK(IS_NEXT(3 * BILLION, 2 * BILLION, RATE_HALF, 2000000, RATE_HALF));
+    }
+    begin_with(identity);
+    CHECK(!clock_is_unread((struct moment){10001000, 1001}));
+    CHECK(clock_is_unread((struct moment){10001001, 1001}));
+    CHECK(!clock_is_unread((struct moment){10001001, 1000}));
+    begin_with(
+        (struct blkin_clock_line){blkin_counter() - 5, 0, RATE_ONE, UINT64_MAX / 4, RATE_ONE});
+    CHECK(!clock_is_due());
+    clock_lines[0].span = 5;
+    CHECK(clock_is_due());
+    begin_with(
+        (struct blkin_clock_line){blkin_counter() + 150000, 0, RATE_ONE, UINT64_MAX / 4, RATE_ONE});
+    CHECK(!clock_is_due()); /* the line begins soon */
+    clock_lines[0].ticks += UINT64_C(1) << 50;
+    CHECK(clock_is_due());
+}
+
+static void test_rates(void)
+{
+    CHECK(!clock_rates_differ(501000, 500000) && clock_rates_differ(501001, 500000));
+    CHECK(!clock_rates_differ(499000, 500000) && clock_rates_differ(498999, 500000));
+    clock_last = (struct moment){1000, 1000};
+    CHECK(clock_measured_rate((struct moment){1000, 2000}, 7) == 7);
+    CHECK(clock_measured_rate((struct moment){2000, 1000}, 7) == 7);
+    CHECK(clock_measured_rate((struct moment){1001, 1001}, RATE_ONE) == RATE_ONE);
+    CHECK(clock_measured_rate((struct moment){3000, 2000}, RATE_ONE) == RATE_ONE);
+    CHECK(clock_outlier_rate == RATE_HALF);
+    CHECK(clock_measured_rate((struct moment){2000, 4000}, RATE_ONE) == RATE_ONE);
+    CHECK(clock_measured_rate((struct moment){5000, 13000}, RATE_ONE) == 3 * RATE_ONE);
+    clock_outlier_rate = 0;
+}
+
+/* ---- namespaces ---- */
+
+static void test_offsets(void)
+{
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } cases[] = {
+        {"monotonic           2000   500000000\nboottime 1 1\n", 2000 * SECOND + SECOND / 2},
+        {"monotonic -5 7\n", -5 * SECOND + 7},
+        {"boottime 5 5\n", 0},
+        {"", 0}};
+    const uint32_t own = blkin_namespace("/proc/self/ns/time_for_children");
+
+    CHECK(blkin_namespace("/nowhere") == 0 && clock_offset_in("/nowhere", own) == 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        write_file(cases[i].text);
+        CHECK(clock_offset_in(file_path, own) == cases[i].ns);
+        CHECK(clock_offset_in(file_path, own + 1) == 0);
+    }
+    CHECK(remove(file_path) == 0);
+}
+
+/* ---- the real clock ---- */
+
 static void test_start(uint64_t rate)
 {
     for (int i = 0; i < 2000; i++) {
         blkin_clock_init();
         CHECK(difference(blkin_clock.line->rate, rate) < rate / 2000);
+        CHECK(blkin_clock.line->span == clock_ticks_in(MS, blkin_clock.line->rate));
         CHECK(error_ns() < EXACT_NS);
     }
 }
@@ -45,7 +172,7 @@ static void test_no_jump(void)
 {
     const struct blkin_clock_line *line = blkin_clock.line;
     const uint64_t begin = blkin_monotonic_ns();
-    uint64_t before = 0, changes = 0, ticks, ns;
+    uint64_t before = 0, changes = 0, next_ns = clock_next_line_ns, ticks, ns;
 
     while (changes < 6 && blkin_monotonic_ns() - begin < UINT64_C(20000000000)) {
         ticks = blkin_ticks();
@@ -59,6 +186,8 @@ static void test_no_jump(void)
                       (int64_t)clock_ticks_in(UNREAD_NS, line->later) ||
                   difference(clock_ns_on_line(line, blkin_clock.line->ticks),
                              blkin_clock.line->ns) <= 1);
+            next_ns = next_ns < SECOND / 10 ? 10 * next_ns : SECOND;
+            CHECK(clock_next_line_ns == next_ns);
             line = blkin_clock.line;
             changes++;
         }
@@ -137,32 +266,25 @@ static void test_wrong_rate(uint64_t rate)
 
 #if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
 
-static void write_source(const char *path, const char *source)
-{
-    FILE *file = fopen(path, "w");
-
-    CHECK(file && fputs(source, file) >= 0 && fclose(file) == 0);
-}
-
 /* Times do not go back, even if the counter was ahead; a missing file has no effect. */
 static void test_fallback(void)
 {
-    const char *folder = getenv("TMPDIR");
     struct blkin_clock_line *line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;
     uint64_t stale = blkin_ticks(), before, ns, begin, least = UINT64_MAX;
-    char path[512];
 
-    CHECK(snprintf(path, sizeof(path), "%s/clocksource", folder ? folder : ".") <
-          (int)sizeof(path));
-    kernel_clock_path = path;
+    kernel_clock_path = file_path;
     blkin_clock_recheck();
-    write_source(path, "tsc\n");
+    write_file("tsc\n");
     blkin_clock_recheck();
     CHECK(blkin_clock.use_counter);
     line->ns += 500000;
     before = blkin_clock_ns(blkin_ticks());
-    write_source(path, "hpet\n");
+    write_file("hpet\n");
     blkin_clock_recheck();
+    /* slower by 1 % until it meets CLOCK_MONOTONIC */
+    CHECK(clock_fallback.ns - clock_fallback.ticks < 500000 + EXACT_NS);
+    CHECK(clock_fallback.rate == RATE_ONE - RATE_ONE / 100 && clock_fallback.later == RATE_ONE);
+    CHECK(clock_fallback.span == 100 * (clock_fallback.ns - clock_fallback.ticks));
     CHECK(!blkin_clock.use_counter && !blkin_clock_try(blkin_counter(), &ns));
     CHECK(difference(blkin_clock_ns(stale), blkin_monotonic_ns()) < CLOCK_STEP_NS);
     begin = blkin_monotonic_ns();
@@ -178,7 +300,7 @@ static void test_fallback(void)
     }
     CHECK(least < EXACT_NS);
     CHECK(blkin_ticks_of_ns(1000) == 1000);
-    (void)remove(path);
+    (void)remove(file_path);
 }
 
 #else
@@ -244,9 +366,17 @@ static void test_concurrent_start(void)
 
 int main(void)
 {
+    const char *folder = getenv("TMPDIR");
+    const struct blkin_clock_line first = clock_lines[0];
     struct moment begin, end;
     uint64_t rate;
 
+    (void)snprintf(file_path, sizeof(file_path), "%s/file", folder ? folder : ".");
+    test_times_on_lines();
+    test_new_lines();
+    test_rates();
+    test_offsets();
+    begin_with(first);
     /* before a line, and without a counter, ticks are ns */
     CHECK(blkin_clock_ns(UINT64_C(123456789012345678)) == UINT64_C(123456789012345678));
     test_periodic();

@@ -1,6 +1,6 @@
 /*
- * Ids: 64 random bits, never 0, different in every thread and after fork; rand() is left alone. Ids
- * of steps are ids that the same generator would give later.
+ * Ids: 64 random bits, never 0, different in every thread; rand() is left alone. Ids of
+ * steps are ids that the same generator would give later.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,12 +11,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define IDS_MADE    100000
 #define IDS_THREADS 4
-#define IDS_FORKS   8
 #define IDS_STEPS   1000
 
 static int64_t ids[IDS_MADE * IDS_THREADS];
@@ -85,36 +82,6 @@ TEST(test_threads)
     }
     CHECK(ones == UINT64_MAX);
     CHECK(zeros == UINT64_MAX);
-}
-
-/* A parent that has made ids, its children, and a grandchild of each child. */
-TEST(test_forks)
-{
-    int64_t seen[IDS_FORKS * 2 + 1];
-    int fds[2];
-
-    CHECK(pipe(fds) == 0);
-    for (int i = 0; i < IDS_FORKS; i++) {
-        const pid_t child = fork();
-        int status = 1;
-
-        if (child == 0) {
-            int64_t id = new_id();
-
-            if (write(fds[1], &id, sizeof(id)) != sizeof(id))
-                _exit(1);
-            if (fork() == 0) {
-                id = new_id();
-                _exit(write(fds[1], &id, sizeof(id)) != sizeof(id));
-            }
-            _exit(wait(&status) < 0 || status != 0);
-        }
-        CHECK(waitpid(child, &status, 0) == child && status == 0);
-    }
-    for (int i = 0; i < IDS_FORKS * 2; i++)
-        CHECK(read(fds[0], &seen[i], sizeof(seen[i])) == sizeof(seen[i]));
-    seen[IDS_FORKS * 2] = new_id();
-    CHECK(duplicates(seen, IDS_FORKS * 2 + 1) == 0);
 }
 
 /* ---- steps ---- */

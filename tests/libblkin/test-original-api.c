@@ -1,5 +1,6 @@
 /*
- * The original C API without a session: layouts, constants, return codes and rules for NULL.
+ * The original C API without a session: layouts, constants, return codes, macros, and rules for
+ * NULL.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -194,6 +195,53 @@ TEST(test_packed)
     CHECK(memcmp(&packed, wire, sizeof(wire)) == 0);
     CHECK(blkin_unpack_trace_info(&packed, &back) == 0);
     CHECK(memcmp(&back, &info, sizeof(info)) == 0);
+}
+
+/* ---- the macros: headers.c has those of blkin.h ---- */
+
+static int evaluated;
+
+static const char *count(const char *text)
+{
+    evaluated++;
+    return text;
+}
+
+static void in_if_else(int condition)
+{
+    if (condition)
+        BLKIN_TIMESTAMP(&trace, &endpoint, count("yes"));
+    else
+        BLKIN_KEYVAL_STRING(&trace, &endpoint, count("k"), count("no"));
+
+    for (int i = 0; i < 3; i++)
+        BLKIN_KEYVAL_INTEGER(&trace, NULL, count("i"), i);
+
+    switch (condition) {
+    case 0:
+        BLKIN_TIMESTAMP(&trace, NULL, count("zero"));
+        break;
+    default:
+        BLKIN_TIMESTAMP(&trace, NULL, count("other"));
+    }
+}
+
+/* Each is one statement in every position, evaluates its arguments once, and takes NULL. */
+TEST(test_macros)
+{
+    /* names that a macro might use inside */
+    int annotation = 1, __annot = 2;
+
+    in_if_else(1);
+    CHECK(evaluated == 5);
+    in_if_else(0);
+    CHECK(evaluated == 11);
+    BLKIN_KEYVAL_STRING(&trace, &endpoint, "k", NULL);
+    BLKIN_KEYVAL_STRING(&trace, &endpoint, NULL, "v");
+    BLKIN_KEYVAL_INTEGER(&trace, &endpoint, NULL, annotation);
+    BLKIN_TIMESTAMP(&trace, &endpoint, NULL);
+    BLKIN_TIMESTAMP(NULL, &endpoint, "e");
+    BLKIN_KEYVAL_INTEGER(&trace, &endpoint, "k", __annot);
 }
 
 int main(void)

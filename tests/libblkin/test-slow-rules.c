@@ -95,15 +95,31 @@ TEST(test_caps)
     parse("error, max=50/s");
     CHECK(rules.cap_period_ns == 20 * MS && rules.least_ns == UINT64_MAX && rules.count == 1);
     parse("max=0.001/s");
-    CHECK(rules.cap_period_ns == 1000000 * MS && rules.count == 0);
-    parse("max=1000000/s");
+    CHECK(rules.cap_period_ns == 1000 * SECOND && rules.count == 0);
+    parse("max=3/s, max=1000000/s");
     CHECK(rules.cap_period_ns == 1000);
 }
 
 TEST(test_matching)
 {
-    parse("osd*:write>20ms, scrub>10s, osd.1:error, *>100ms, error");
-    CHECK(rules.least_ns == 20 * MS + 1);
+    static const struct blkin_slow_rule expected[] = {
+        {"osd*:write>20ms", "osd*", "write", 20 * MS + 1, false},
+        {"scrub>10s", "*", "scrub", 10 * SECOND + 1, false},
+        {"osd.1 : error", "osd.1", "*", 0, true},
+        {"*>100ms", "*", "*", 100 * MS + 1, false},
+        {"error", "*", "*", 0, true},
+        {"a : b :\terror", "a", "b", 0, true},
+    };
+
+    parse("osd*:write>20ms, scrub>10s, osd.1 : error, *>100ms, error,\ta : b :\terror");
+    CHECK(rules.least_ns == 20 * MS + 1 && rules.count == 6);
+    for (size_t i = 0; i < 6; i++) {
+        CHECK_TEXT(rules.rules[i].text, expected[i].text);
+        CHECK_TEXT(rules.rules[i].service, expected[i].service);
+        CHECK_TEXT(rules.rules[i].name, expected[i].name);
+        CHECK(rules.rules[i].least_ns == expected[i].least_ns);
+        CHECK(rules.rules[i].is_of_error == expected[i].is_of_error);
+    }
     CHECK(find("osd.1", "write", 20 * MS + 1, false) == 0);
     CHECK(find("osd.1", "write", 20 * MS, false) == -1);
     CHECK(find("mon", "write", 50 * MS, false) == -1); /* another service: rule 3 decides */
@@ -117,6 +133,8 @@ TEST(test_matching)
     CHECK(find("osd.2", "read", MS, true) == 4);
     CHECK(find("mon", "scrub", 200 * MS, true) == 4);
     CHECK(find("osd.1", "write", 21 * MS, true) == 0);
+    parse("*>3ms, a>1ms, b>2ms");
+    CHECK(rules.least_ns == MS + 1);
     parse("a:b:error, c : error");
     CHECK(find("a", "b", 0, true) == 0 && find("c", "b", 0, true) == 1);
     CHECK(find("a", "c", 0, true) == -1 && find("a", "b", 0, false) == -1);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Spans that move between threads, threads that record at once, forks, and children that several threads begin. All spans
+# Spans that move between threads, threads that record at once, and children that several threads begin. All spans
 # arrive, ids and thread numbers are unique, sequences have no gaps, parents enclose their children, and ThreadSanitizer
 # finds no data race.
 #
@@ -23,9 +23,6 @@ done
 [ "$(grep -o '"value":"completed"' "$WORK/handover.json" | wc -l)" = 1000 ] ||
     fail "annotations of the second thread are missing"
 run crowd 1 4 8000
-# 1 + 4 + 16 processes, 20 spans each, and the root
-run forks 21 21 421
-timeout 60 "$programs/threads" policies || fail "a child cannot set a policy: status $?"
 
 # children of a span that another thread uses, by 4 threads; then, by the main thread, children of the ended span
 run family 1 5 5001

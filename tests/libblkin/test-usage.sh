@@ -10,23 +10,16 @@ export BLKIN_SAMPLING_FILE=$WORK/none
 start_sessiond || exit 1
 export LTTNG_UST_ALLOW_BLOCKING=1 # after the session daemon: newer ones refuse to start with it
 
-# usage_of SESSION EVENT CHECK MODE: runs the mode in a session of its own; Zipkin and OTLP have the same usage
+# usage_of SESSION EVENT CHECK MODE: runs the mode in a session of its own
 usage_of() {
     local name=$1 event=$2 check=$3
     shift 3
     session "$name" "$event"
-    local program=$programs/usage
-    [ "$check" != levels ] || program=$programs/usage_levels
-    timeout 60 "$program" "$@" || fail "usage $*: status $?"
+    timeout 60 "$programs/usage" "$@" || fail "usage $*: status $?"
     recorded "$name"
     # handlers that interrupt a record disorder the numbers of events
     [ "$name" = storm ] || lost_nothing "$name"
-    babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$name" -c sink.blkin.otlp \
-        -p "endpoint=\"file:$WORK/$name.otlp\"" >"$WORK/otlp.log" 2>&1 || {
-        show_log otlp
-        fail "$name: no OTLP"
-    }
-    "$PYTHON" "$SRC/tests/libblkin/check_usage.py" "$check" "$WORK/$name.json" "$WORK/$name.otlp" ||
+    "$PYTHON" "$SRC/tests/libblkin/check_usage.py" "$check" "$WORK/$name.json" ||
         fail "$name: spans have the wrong usage"
 }
 

@@ -4,11 +4,9 @@
  *
  *     threads handover    spans that begin on one thread and end on another
  *     threads crowd       threads that record at once, the first spans of the process included
- *     threads forks       children and grandchildren of a process that has recorded
  *     threads nested      50000 spans with a child each, some with cold caches
  *     threads family      children that several threads begin while another thread uses the parent,
  *                         and after the parent's end
- *     threads policies    children of a process whose other threads set sampling policies
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,13 +19,11 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define THREADS_REQUESTS 1000
 #define THREADS          4
 #define THREADS_SPANS    1000
-#define THREADS_FORKS    4
 
 /* ---- handover: an I/O completion ---- */
 
@@ -144,41 +140,6 @@ TEST(crowd)
     pthread_barrier_destroy(&barrier);
 }
 
-/* ---- forks ---- */
-
-static void spans_of_process(const struct blkin_span *parent)
-{
-    for (int i = 0; i < 10; i++) {
-        BLKIN_SCOPE(span, "of a process", BLKIN_INTERNAL, parent);
-    }
-}
-
-static int generation(const struct blkin_span *parent, int depth)
-{
-    int failures = 0;
-
-    spans_of_process(parent);
-    for (int i = 0; depth && i < THREADS_FORKS; i++) {
-        const pid_t child = fork();
-        int status = 1;
-
-        if (child == 0)
-            _exit(generation(parent, depth - 1));
-        failures += waitpid(child, &status, 0) != child || status != 0;
-    }
-    spans_of_process(parent);
-    return failures;
-}
-
-TEST(forks)
-{
-    struct blkin_span root;
-
-    blkin_span_begin(&root, "root", BLKIN_SERVER, NULL);
-    CHECK(generation(&root, 2) == 0);
-    blkin_span_end(&root);
-}
-
 /* ---- nested: many threads, whose caches lose the library's data now and then ---- */
 
 #define NESTING_THREADS 8
@@ -268,42 +229,6 @@ TEST(family)
     (void)pthread_barrier_init(&barrier, NULL, 1);
     have_children(NULL); /* the parent has ended */
     pthread_barrier_destroy(&barrier);
-}
-
-/* ---- policies ---- */
-
-static bool has_enough;
-
-static void *set_policies(void *unused)
-{
-    while (!__atomic_load_n(&has_enough, __ATOMIC_RELAXED))
-        CHECK(blkin_set_sampling("ratio=0.5,scrub:never") == 0);
-    return unused;
-}
-
-TEST(policies)
-{
-    pthread_t threads[2];
-
-    blkin_init();
-    for (int i = 0; i < 2; i++)
-        CHECK(pthread_create(&threads[i], NULL, set_policies, NULL) == 0);
-    for (int i = 0; i < 200; i++) {
-        const pid_t child = fork();
-        int status = 1;
-
-        if (child == 0) {
-            (void)alarm(10); /* ends a child that hangs */
-            _exit(blkin_set_sampling("always") != 0);
-        }
-        CHECK(waitpid(child, &status, 0) == child);
-        CHECK(status == 0);
-        if (status)
-            break;
-    }
-    __atomic_store_n(&has_enough, true, __ATOMIC_RELAXED);
-    for (int i = 0; i < 2; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
 int main(int argc, char **argv)

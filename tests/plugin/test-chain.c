@@ -1,6 +1,6 @@
 /*
  * The chain with all of its stages in every order: the sums are exact after each span, and no stage
- * holds a span that was given before the first mark in use.
+ * holds a span that was given before the first mark in use. The decisions of tail sampling.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -211,17 +211,89 @@ static void order_of(int n, int *order)
     }
 }
 
+/* ---- tail sampling ---- */
+
+/* The output: "TRACE/ID", with "=REASON" if the span has it as a tag. */
+static char out[1000];
+
+static void note(void *context, const struct span *span)
+{
+    const struct span_entry *tag = span_find_tag(span, text_of("blkin.sampled"));
+    const struct text why = tag ? span_entry_value(tag) : text_of("");
+    const size_t length = strlen(out);
+
+    (void)context;
+    (void)snprintf(out + length, sizeof(out) - length, "%" PRIu64 "/%" PRIu64 "%s%.*s ",
+                   span->trace_id, span->id, tag ? "=" : "", (int)why.length, why.data);
+}
+
+/* Gives a span, with a tag unless the key is empty. The root's id is a multiple of ten. */
+static void give_tagged(struct chain *chain, uint64_t trace, uint64_t id, int64_t now_ms,
+                        const char *key, size_t length)
+{
+    static char value[80000];
+    struct span span;
+
+    memset(value, 'x', length);
+    CHECK(span_of_host(&span, "", id, now_ms - 1, now_ms));
+    span.trace_id = trace;
+    span.parent_id = id % 10 ? id - id % 10 : 0;
+    CHECK(!key[0] || span_add(&span, SPAN_TAG_TEXT, text_of(key), (struct text){value, length}, 0));
+    chain_take(chain, &span, now_ms * MS);
+    free(span.log);
+}
+
+/* A trace is decided as a whole, early if there is no memory, and later spans follow the decision.
+ */
+static void test_tail(void)
+{
+    static const struct tail_counts expected = {
+        .traces_kept = 3, .traces_sampled_out = 4, .traces_early = 1, .spans_late = 2};
+    struct chain_run run = {.order = {PART_TAIL}};
+    struct chain *chain = &run.chain;
+    struct tail_counts counts;
+
+    run.assembler = assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
+    chain_init(chain, note, NULL);
+    chain_append(chain, new_stage(&run, PART_TAIL));
+    give_tagged(chain, 1, 11, 1000, "error", 1);
+    give_tagged(chain, 1, 10, 1000, "", 0);
+    give_tagged(chain, 2, 20, 1000, "", 0);
+    give_tagged(chain, 3, 30, 1000, "pool", 3);
+    give_tagged(chain, 4, 40, 1000, "pool", 2);
+    chain_advance(chain, 1300 * MS - 1);
+    CHECK(out[0] == '\0' && tail_stage_counts(chain->first).traces_held == 4);
+    chain_advance(chain, 1300 * MS);
+    CHECK_TEXT(out, "1/11 1/10=error 3/30=tag pool=xx?* ");
+    give_tagged(chain, 1, 12, 1301, "", 0);
+    give_tagged(chain, 2, 21, 1301, "error", 1);
+    give_tagged(chain, 5, 50, 1301, "pool", 80000);
+    give_tagged(chain, 6, 60, 1301, "k", 80000);
+    CHECK_TEXT(out, "1/11 1/10=error 3/30=tag pool=xx?* 1/12 ");
+    give_tagged(chain, 7, 70, 1301, "k", 80000);
+    CHECK_TEXT(out, "1/11 1/10=error 3/30=tag pool=xx?* 1/12 5/50=tag pool=xx?* ");
+    while (chain_flush_some(chain, 1))
+        ;
+    counts = tail_stage_counts(chain->first);
+    CHECK(memcmp(&counts, &expected, sizeof(counts)) == 0);
+    end(&run);
+}
+
+static void write_rules(const char *text)
+{
+    FILE *file = fopen(rules, "w");
+
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
 int main(void)
 {
     const char *folder = getenv("TMPDIR");
-    FILE *file;
 
     (void)snprintf(rules, sizeof(rules), "%s/test-chain-rules", folder ? folder : "/tmp");
-    file = fopen(rules, "w");
-    if (!file)
-        return 1;
-    fputs("error\ngateway > 30ms\n*:* > p95\nrare 5\n1/3\n", file);
-    fclose(file);
+    write_rules("error\ntag pool=xx?*\n");
+    test_tail();
+    write_rules("error\ngateway > 30ms\n*:* > p95\nrare 5\n1/3\n");
     dice_state = seed_begin();
     for (int n = 0; n < ORDERS; n++) {
         int order[STAGES];

@@ -77,7 +77,8 @@ int main(void)
     alarm(LIMIT_S); /* await() must return */
     note_context = transport;
     transport->probe(transport, &reply);
-    CHECK(reply.outcome == OUTCOME_ACCEPTED);
+    CHECK(reply.outcome == OUTCOME_ACCEPTED && reply.error.text[0] == '\0');
+    CHECK(transport->partitions == 4 && !transport->warning); /* the mock makes 4 */
     payload.partitions = transport->partitions;
     transport->send(transport, &payload, &replies[0]);
     refuses = true;
@@ -85,7 +86,8 @@ int main(void)
     transport->send(transport, &payload, &replies[2]);
     transport->await(transport);
     CHECK(replies[0].outcome == OUTCOME_ACCEPTED && replies[1].outcome == OUTCOME_ACCEPTED);
-    CHECK(replies[2].outcome == OUTCOME_AGAIN);
+    CHECK(replies[2].outcome == OUTCOME_AGAIN && !replies[2].is_misplaced);
+    CHECK(!replies[2].may_be_batch && replies[2].retry_after_ms == 0 && replies[2].rejected == 0);
     CHECK(strstr(replies[2].error.text, "no such password") != NULL);
     transport->probe(transport, &reply);
     payload.partitions = transport->partitions + 1;

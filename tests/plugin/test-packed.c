@@ -128,7 +128,6 @@ TEST(test_records)
         {"#123o", 4, {'#', .bits = 0xfc3081}},
         {"o", 0, {.type = 'o'}},
         {"s0110" SIXTY_FOUR "x", 4, {'s', .key = {SIXTY_FOUR, 64}, .value = {"x", 1}}},
-        {"s0000", 4, {.type = 's'}},
         {"I30" LONG "key", 13, {'i', .bits = LONG_BITS, .key = {"key", 3}}},
         {"U01" LONG SIXTY_FOUR, 13, {'u', .bits = LONG_BITS, .key = {SIXTY_FOUR, 64}}},
         {"D00" LONG, 13, {'d', .bits = LONG_BITS}},
@@ -137,7 +136,6 @@ TEST(test_records)
         {"r????0000" WORD "1010ab", 20, {'r', .port = 65535, .key = {"a", 1}, .value = {"b", 1}}},
         {"e12340000" WORD "0000", 20, {'e', .port = 0x4321}},
         {"n01" SIXTY_FOUR, 2, {'n', .value = {SIXTY_FOUR, 64}}},
-        {"n00", 2, {.type = 'n'}},
         {"t" HEX16, 16, {'t', .offset_ns = (int64_t)LONG_BITS}},
         {"z01" SIXTY_FOUR, 2, {.type = '?'}},
         {"a10x", 2, {.type = '?'}},
@@ -146,7 +144,7 @@ TEST(test_records)
     };
     /* ports and numbers that are too large, and types that are no letters */
     static const char *const damaged[] = {
-        "r00001000" WORD "0000", "I00" WORD "00@", "800" WORD, "@00", "[00", "`00", "{00"};
+        ("r00001000" WORD "0000"), ("I00" WORD "00@"), ("800" WORD), "@00", "[00", "`00", "{00"};
     struct log_record record;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

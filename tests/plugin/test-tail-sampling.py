@@ -35,28 +35,20 @@ class Recording:
 
     def __init__(self, folder):
         self.folder = folder
-        self.renew()
+        self.trace = Trace(1, hostname="node1", context=CONTEXT)
+        add_blkin(self.trace)
         self.gateway = Thread(2, "gateway", context=context(100, 101, "gateway"))
         self.osd = Thread(4, "osd", context=context(200, 201, "osd"))
         self.todo = []
 
-    def renew(self):
-        """Begins another trace of the same programs."""
-        self.trace = Trace(1, hostname="node1", context=CONTEXT)
-        add_blkin(self.trace)
-
-    def request(self, number, duration=5 * MS, log="", root=True, name="write", at=None):
+    def request(self, number, duration=5 * MS, log="", root=True):
         """Adds a client's span, its child of a server, and the child's child. The innermost span ends first."""
-        at = 10 * S + number * 3 * MS if at is None else at
+        at = 10 * S + number * 3 * MS
         span, ids = 10 * number, {"trace_id": low(number), "high": HIGH}
         self.todo += [(at + 3 * MS, self.osd, (span + 3, "flush", span + 2, MS, 0, ""), ids),
-                      (at + 4 * MS, self.osd, (span + 2, name, span + 1, 3 * MS, 2, log), ids)]
+                      (at + 4 * MS, self.osd, (span + 2, "write", span + 1, 3 * MS, 2, log), ids)]
         if root:
             self.todo.append((at + duration, self.gateway, (span + 1, "read", 0, duration, 1, ""), ids))
-
-    def late(self, number, at):
-        self.todo.append((at, self.osd, (10 * number + 4, "late", 10 * number + 2, MS, 0, ""),
-                          {"trace_id": low(number), "high": HIGH}))
 
     def write(self):
         stream = self.trace.stream()
@@ -83,13 +75,6 @@ class Tail(unittest.TestCase):
         self.conversion = Conversion(self.folder, self.folder + "/trace", parameters=parameters, endpoint=endpoint)
         return self.conversion
 
-    def run_sink(self, rules, *parameters):
-        self.write_rules(rules)
-        return self.start(f'tail-sampling="{self.rules}"', *parameters).end().said
-
-    def spans(self):
-        return self.conversion.spans()
-
     def counters(self):
         counters = self.conversion.counters()
         parts = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory", "skipped",
@@ -100,7 +85,7 @@ class Tail(unittest.TestCase):
     def delivered(self):
         """Returns for each trace the number of its spans, and the reason of the decision, which one span has as a tag."""
         traces = collections.defaultdict(list)
-        for span in self.spans():
+        for span in self.conversion.spans():
             traces[int(span["traceId"][-16:], 16) - low(0)].append(span)
         reasons = {}
         for number, spans in traces.items():
@@ -132,8 +117,9 @@ class Tail(unittest.TestCase):
                 expected[i] = reason
                 sizes[i] = 2 if "root" in more else 3
         self.recording.write()
-        said = self.run_sink('# what is wrong\nosd error\ngateway error\n\ngateway:read > 20ms  # slow\n"osd:wr*" > 1s\n'
-                             'tag pool=gold*\nincomplete\n1/50\n')
+        self.write_rules('# what is wrong\nosd error\ngateway error\n\ngateway:read > 20ms  # slow\n"osd:wr*" > 1s\n'
+                         'tag pool=gold*\nincomplete\n1/50\n')
+        said = self.start(f'tail-sampling="{self.rules}"').end().said
         delivered, reasons = self.delivered()
         self.assertEqual(reasons, expected)
         self.assertEqual(delivered, sizes)
@@ -147,36 +133,6 @@ class Tail(unittest.TestCase):
         self.assertEqual((counters["traces_kept"], counters["traces_sampled_out"]), (len(expected), TRACES - len(expected)))
         self.assertEqual((counters["spans_held"], counters["traces_early"], counters["spans_late"]), (0, 0, 0))
         self.assertIn(f"{all_spans - kept} sampled out", said)
-
-    def test_late(self):
-        """A span that arrives after the decision about its trace follows the decision."""
-        for i in range(200):
-            self.recording.request(i, log=tag("error", "EIO") if i % 2 else "")
-        for i in range(200):
-            self.recording.late(i, at=20 * S + i * MS)
-        self.recording.write()
-        self.run_sink("error\n", "tail-wait-ms=500")
-        delivered, reasons = self.delivered()
-        self.assertEqual(delivered, {i: 4 for i in range(1, 200, 2)})
-        counters = self.counters()
-        self.assertEqual((counters["spans_late"], counters["spans_sampled_out"]), (200, 400))
-        # a trace that waits long enough has no late span
-        self.run_sink("error\n", "tail-wait-ms=60000")
-        self.assertEqual(self.delivered()[0], delivered)
-        self.assertEqual(self.counters()["spans_late"], 0)
-
-    def test_little_memory(self):
-        """With many traces at once some are decided early; every span is accounted for."""
-        for i in range(6000):
-            self.recording.request(i, at=10 * S + i * 1000, log=tag("error", "EIO") + tag("x", "y" * 200) if i % 10 == 0 else "")
-        self.recording.write()
-        self.run_sink("error\n", "tail-max-bytes=1048576")
-        counters = self.counters()
-        self.assertGreater(counters["traces_early"], 0)
-        self.assertEqual(counters["spans_finished"], 18000)
-        self.assertEqual(counters["spans_accepted"], len(self.spans()))
-        # a trace's parts are decided together, or follow the decision, so each trace is whole
-        self.assertEqual(set(self.delivered()[0].values()), {3})
 
     def test_interrupted(self):
         """A signal ends the conversion: the stage decides about the traces that it holds."""
@@ -212,10 +168,8 @@ class Tail(unittest.TestCase):
 
         def read_until(file, word):
             """Reads a little at a time, so that the conversion lasts until a message has the word."""
-            def is_said():
-                parts.append(file.read(2000))
-                return word in run.said
-            wait_until(is_said, lambda: f"no message has {word}: {run.said}", every_s=0.05)
+            wait_until(lambda: parts.append(file.read(2000)) or word in run.said,
+                       lambda: f"no message has {word}: {run.said}", every_s=0.05)
 
         with open(fifo) as file:
             parts.append(file.read(1))

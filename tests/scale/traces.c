@@ -10,6 +10,8 @@
  */
 #include "traces.h"
 
+#include "babeltrace-plugin/base/hash.h"
+
 #include <endian.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -57,13 +59,6 @@ const char *service_name(unsigned service)
     return names[service];
 }
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 /* ---- the parts of a trace -------------------------------------------------------------------- */
 
 /* Returns a time from 20 us to 800 us, every octave with the same probability. */
@@ -72,7 +67,7 @@ static int64_t some_time(uint64_t random)
     const unsigned octave = (unsigned)(random % 5);
     const int64_t least = INT64_C(20000) << octave;
 
-    return least + (int64_t)(mix(random) % (uint64_t)(octave < 4 ? least : least * 3 / 2));
+    return least + (int64_t)(hash_mix(random) % (uint64_t)(octave < 4 ? least : least * 3 / 2));
 }
 
 /* Sets durations: a span's own time and the time with an open child. */
@@ -118,7 +113,7 @@ static void set_starts(struct template *template, const struct plan *plan)
 
 static void plan_trace(struct template *template, unsigned number)
 {
-    const uint64_t random = mix(number + 1);
+    const uint64_t random = hash_mix(number + 1);
     const bool is_write = number % 2 == 0;
     const struct plan *plan = is_write ? write_plan : read_plan;
 
@@ -133,7 +128,7 @@ static void plan_trace(struct template *template, unsigned number)
                                                .service = service,
                                                .parent = plan[k].parent,
                                                .kind = plan[k].kind,
-                                               .self_ns = some_time(mix(random + k + 1))};
+                                               .self_ns = some_time(hash_mix(random + k + 1))};
     }
     if (number % 256 == 7 || number % 256 == 132) { /* the last span of a read, of a write */
         struct made_span *failed = &template->span[template->spans - 1];
@@ -283,7 +278,7 @@ size_t piece_write(char *to, const struct scale_piece *piece, const struct scale
             value = htole64((uint64_t)(trace->start_ns + patch->time_ns));
             break;
         default:
-            value = htobe64(mix(trace->id_low + patch->span + 1));
+            value = htobe64(hash_mix(trace->id_low + patch->span + 1));
         }
         memcpy(to + patch->at, &value, sizeof(value));
     }
@@ -350,8 +345,8 @@ static uint32_t hash_of(uint64_t high, uint64_t low)
 
 struct scale_trace trace_of(uint32_t seed, uint64_t n, uint32_t partitions)
 {
-    const uint64_t low = mix(n + 1 + ((uint64_t)seed << 40));
-    const uint32_t template = (uint32_t)(mix(low) % TEMPLATES);
+    const uint64_t low = hash_mix(n + 1 + ((uint64_t)seed << 40));
+    const uint32_t template = (uint32_t)(hash_mix(low) % TEMPLATES);
     const uint64_t high = UINT64_C(0xb1c1) << 48 | (uint64_t)(seed & 0xffff) << 32 | template;
 
     return (struct scale_trace){.id_high = high,

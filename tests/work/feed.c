@@ -6,12 +6,12 @@
  */
 #ifdef HAS_KAFKA
 
+#include "babeltrace-plugin/base/date.h"
 #include "counting.h"
 #include "tools/merged/merged.h"
 #include "waits.h"
 
 #include <librdkafka/rdkafka.h>
-#include <time.h>
 
 #define FEED_WORKERS 3
 #define FEED_LIMIT   240000 /* ms, for a slow machine */
@@ -24,14 +24,6 @@ struct feed_worker {
 };
 
 static const char *topic;
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void must(rd_kafka_error_t *error, const char *what)
 {
@@ -72,7 +64,7 @@ static bool produce(void *context, const char *data, size_t length)
 /* An aborted transaction has no effect: the next transaction has its deltas. */
 static void commit(struct feed_worker *worker, bool is_aborted)
 {
-    worker->head.end_ns = now_ns();
+    worker->head.end_ns = wall_clock_ns();
     must(rd_kafka_begin_transaction(worker->producer), "begin");
     if (!deltas_write(&worker->head, worker->statistics, produce, worker))
         exit(1);
@@ -117,7 +109,7 @@ int main(int argc, char *argv[])
         feed_round(workers, whole, round == rounds - 1);
         pause_us(atoi(argv[4]) * 1000L);
     }
-    text = merged_document(whole, now_ns());
+    text = merged_document(whole, wall_clock_ns());
     fputs(text, stdout);
     free(text);
     for (int i = 0; i < FEED_WORKERS; i++) {

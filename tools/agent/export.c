@@ -272,7 +272,10 @@ static void export_add_counts(struct counts *sum, struct counts part)
     const int64_t time_ns = sum->input.trace_time_ns;
 
     part.output = (struct exporter_counts){.spans = 0};
-    counts_add(sum, &part);
+    counts_add(sum, &part); /* without what no counter shows: counts_add_stages() needs these */
+    sum->input.spans += part.input.spans;
+    sum->input.spans_skipped += part.input.spans_skipped;
+    sum->input.spans_sampled_out += part.input.spans_sampled_out;
     sum->input.trace_time_ns =
         part.input.trace_time_ns > time_ns ? part.input.trace_time_ns : time_ns;
 }

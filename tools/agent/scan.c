@@ -362,8 +362,10 @@ static struct scan_held scan_memory_held(const struct scan *scan, size_t memory,
         if (ring->back.is_damaged)
             held.damaged_from_ns =
                 oldest_ns > held.damaged_from_ns ? oldest_ns : held.damaged_from_ns;
-        else if (ring->is_stopped || ring->back.at > places_end(scan->order->places, place,
-                                                                of->user, of->number, ring->cpu))
+        else if (ring->is_stopped) /* a record of this time was left out */
+            scan_cut(&held, oldest_ns + 1);
+        else if (ring->back.at >
+                 places_end(scan->order->places, place, of->user, of->number, ring->cpu))
             scan_cut(&held, oldest_ns);
     }
     return held;

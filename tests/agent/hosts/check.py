@@ -68,11 +68,6 @@ class Collected:
                 trace.arrived.setdefault(span_id, post["at"])
 
 
-def share(values, part):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(len(values) * part))] if values else None
-
-
 def is_late(request, trace, linger):
     """Returns True if all missing spans were recorded later than `linger` after the first alarm."""
     first = min(at for host, at in request.ended.items() if at and host <= request.where)
@@ -137,9 +132,9 @@ class Result:
             # spans that fit a rule: in a slow or failed request, those of its host and of each calling host
             "fitting": sum(host <= request.where and ended != 0
                            for request in requests.values() for host, ended in request.ended.items()),
-            "latency_p50": share(self.latencies, 0.5),
-            "latency_p99": share(self.latencies, 0.99),
-            "latency_max": share(self.latencies, 1),
+            "latency_p50": planted.share(self.latencies, 0.5),
+            "latency_p99": planted.share(self.latencies, 0.99),
+            "latency_max": planted.share(self.latencies, 1),
         }
 
 

@@ -17,6 +17,9 @@
  */
 #include <blkin/blkin.h>
 
+#include "babeltrace-plugin/base/hash.h"
+#include "waits.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -81,7 +84,7 @@ struct load_held {
 
 /* A queue of slow requests of one kind. All take equally long, so the oldest one ends first. */
 struct held_queue {
-    struct load_held *held;
+    struct load_held held[LOAD_HELD_MAX];
     unsigned first, count;
 };
 
@@ -93,7 +96,7 @@ struct tick_account {
 static unsigned host, hosts;
 static struct load_lane *lane;
 static struct made_file *made_file;
-static struct held_queue slow_ones, late_ones;
+static struct held_queue queues[2]; /* of requests that end late: the second one */
 static struct tick_account accounts[2];
 static uint64_t uncalled;
 static int64_t behind; /* the longest delay of a request, in ns */
@@ -116,11 +119,8 @@ static int64_t now(clockid_t clock)
 /* splitmix64: a random number that is the same on all hosts. */
 static uint64_t mixed(uint64_t k, uint64_t what)
 {
-    uint64_t z = (k + ((uint64_t)want.seed << 40) + (what << 56)) * UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return hash_mix((k + ((uint64_t)want.seed << 40) + (what << 56)) *
+                    UINT64_C(0x9e3779b97f4a7c15));
 }
 
 enum { MADE_ID, IS_SLOW, IS_FAILED, IS_LATE, WHERE };
@@ -269,25 +269,19 @@ static void end_first(struct held_queue *queue)
     queue->count--;
 }
 
-static void end_due(struct held_queue *queue, int64_t at)
+static void end_due(int64_t at)
 {
-    while (queue->count > 0 && (queue->held[queue->first % LOAD_HELD_MAX].due <= at))
-        end_first(queue);
-}
-
-static void sleep_until(int64_t ns)
-{
-    const struct timespec until = {ns / 1000000000, ns % 1000000000};
-
-    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL); /* the pace */
+    for (unsigned i = 0; i < 2; i++)
+        while (queues[i].count > 0 && queues[i].held[queues[i].first % LOAD_HELD_MAX].due <= at)
+            end_first(&queues[i]);
 }
 
 /* Waits at the end for all slow requests: a shortened request would fit no rule. */
-static void end_all(struct held_queue *queue)
+static void end_all(const struct held_queue *queue)
 {
     while (queue->count > 0) {
         sleep_until(queue->held[queue->first % LOAD_HELD_MAX].due);
-        end_due(queue, now(CLOCK_MONOTONIC));
+        end_due(now(CLOCK_MONOTONIC));
     }
 }
 
@@ -296,15 +290,10 @@ static bool ends_late(uint64_t k)
     return host == 0 && is_one_in(k, IS_LATE, want.late);
 }
 
-static struct held_queue *queue_of(uint64_t k)
-{
-    return ends_late(k) ? &late_ones : &slow_ones;
-}
-
 static void hold(uint64_t k, uint64_t parent, uint32_t why, uint32_t where)
 {
     const bool is_late = ends_late(k);
-    struct held_queue *queue = queue_of(k);
+    struct held_queue *queue = &queues[is_late];
     struct load_held *held;
     uint64_t ids[LOAD_SPANS];
 
@@ -347,10 +336,9 @@ static uint64_t serve_due(uint64_t k, uint64_t last, int64_t t0)
 
         if (due > at)
             break;
-        end_due(&slow_ones, at);
-        end_due(&late_ones, at);
-        if (queue_of(k)->count ==
-            LOAD_HELD_MAX) /* far behind: wait, as no slow request may be shortened */
+        end_due(at);
+        /* far behind: wait, as no slow request may be shortened */
+        if (queues[ends_late(k)].count == LOAD_HELD_MAX)
             break;
         if (caller(k, &parent))
             serve(k, parent);
@@ -380,14 +368,13 @@ static void run(void)
         tick += LOAD_TICK_NS;
         sleep_until(tick);
         k = serve_due(k, last, t0);
-        end_due(&slow_ones, now(CLOCK_MONOTONIC));
-        end_due(&late_ones, now(CLOCK_MONOTONIC));
+        end_due(now(CLOCK_MONOTONIC));
         before = cpu;
         cpu = now(CLOCK_PROCESS_CPUTIME_ID);
         accounts[phase].cpu_ns += (uint64_t)(cpu - before);
     }
-    end_all(&slow_ones);
-    end_all(&late_ones);
+    end_all(&queues[0]);
+    end_all(&queues[1]);
 }
 
 /* Waits until the agent has given rings. On a busy machine, the load would begin before, and its
@@ -430,14 +417,6 @@ static void await_start(const char *folder)
 
 /* ---- options and results ---- */
 
-static void print_account(const char *name, const struct tick_account *account)
-{
-    const double requests = (double)(account->requests ? account->requests : 1);
-
-    printf(", \"%s\": {\"requests\": %" PRIu64 ", \"cpu_us\": %.3f}", name, account->requests,
-           (double)account->cpu_ns / 1e3 / requests);
-}
-
 static bool set(const char *text)
 {
     static const struct {
@@ -473,10 +452,6 @@ int main(int argc, char **argv)
     }
     lane = map(argv[1], "lane", 0, sizeof(*lane));
     made_file = map(argv[1], "made", host, sizeof(*made_file));
-    slow_ones.held = calloc(LOAD_HELD_MAX, sizeof(*slow_ones.held));
-    late_ones.held = calloc(LOAD_HELD_MAX, sizeof(*late_ones.held));
-    if (!slow_ones.held || !late_ones.held)
-        return 1;
     (void)signal(SIGTERM, end);
     (void)snprintf(name, sizeof(name), "store-%u", host + 1);
     blkin_init();
@@ -486,8 +461,11 @@ int main(int argc, char **argv)
     run();
     printf("{\"host\": %u, \"uncalled\": %" PRIu64 ", \"behind_ms\": %.1f", host, uncalled,
            (double)behind / 1e6);
-    print_account("even", &accounts[0]);
-    print_account("odd", &accounts[1]);
+    for (unsigned i = 0; i < 2; i++)
+        printf(", \"%s\": {\"requests\": %" PRIu64 ", \"cpu_us\": %.3f}", i ? "odd" : "even",
+               accounts[i].requests,
+               (double)accounts[i].cpu_ns / 1e3 /
+                   (accounts[i].requests ? (double)accounts[i].requests : 1));
     printf("}\n");
     return 0;
 }

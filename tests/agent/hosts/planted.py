@@ -11,6 +11,11 @@ SLOW, FAILED = 1, 2
 SPANS = 3
 
 
+def share(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * part))] if values else None
+
+
 class Request:
     def __init__(self, trace_id, k, why, where):
         self.trace_id = trace_id

@@ -55,14 +55,10 @@ class Retrieval:
                     self.done[request.trace_id] = (now - request.ended[request.where]) / 1e9
 
     def report(self):
-        values = sorted(self.done.values())
-
-        def share(part):
-            return values[min(len(values) - 1, int(len(values) * part))] if values else None
-
+        values, share = self.done.values(), planted.share
         made = sum(request.is_made(self.plan.hosts) for request in self.plan.read().values())
-        print(json.dumps({"retrieved": len(values), "p50": share(0.5), "p99": share(0.99),
-                          "max": share(1), "missing": made - len(values)}))
+        print(json.dumps({"retrieved": len(values), "p50": share(values, 0.5), "p99": share(values, 0.99),
+                          "max": share(values, 1), "missing": made - len(values)}))
 
 
 def main():

@@ -29,7 +29,6 @@
 static void print_id(const char *what, const struct blkin_context *context)
 {
     printf("%s %016" PRIx64 "%016" PRIx64 "\n", what, context->trace_id_high, context->trace_id);
-    (void)fflush(stdout);
 }
 
 struct three_spans {
@@ -123,7 +122,6 @@ static void obey(char *line)
         while (a-- > 0)
             (void)fast_request(NULL);
         puts("fast");
-        (void)fflush(stdout);
     } else if (sscanf(line, "slow %ld", &a) == 1) {
         context = slow_request(a);
         print_id("slow", &context);
@@ -152,12 +150,10 @@ static void obey(char *line)
         print_id("keep", &context);
     } else if (sscanf(line, "rate %ld", &a) == 1) {
         puts("rate");
-        (void)fflush(stdout);
         make_at((double)a);
     } else if (sscanf(line, "service %63s", name) == 1) {
         blkin_set_service(name, "10.0.0.1", 6789);
         puts("service");
-        (void)fflush(stdout);
     }
 }
 
@@ -168,6 +164,7 @@ int main(void)
     if (blkin_init() != 0)
         return 2;
     (void)setvbuf(stdin, NULL, _IONBF, 0);
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
     blkin_set_service("server", "10.0.0.1", 6789);
     while (fgets(line, sizeof(line), stdin))
         obey(line);

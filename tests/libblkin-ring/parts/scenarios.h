@@ -30,7 +30,7 @@ static void record(void)
     BLKIN_ANNOTATE(&span, "text");
 }
 
-static unsigned spans(const struct rings *of)
+static inline unsigned spans(const struct rings *of)
 {
     return rings_count(of, BLKIN_EVENT_SPAN);
 }
