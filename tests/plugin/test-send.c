@@ -171,31 +171,31 @@ static void close_spool(void)
 static void check(const char *features, unsigned spans, const char *given, const char *given_probes,
                   const char *expected)
 {
-#define HAS(feature) (strchr(features, feature) != NULL)
+#define CASE_HAS(feature) (strchr(features, feature) != NULL)
     struct reporter reporter = {.report = report};
     struct transport transport = {.probe = probe,
                                   .send = send_one,
-                                  .arrange = HAS('p') ? arrange : NULL,
-                                  .await = HAS('p') ? await : NULL,
-                                  .finish = HAS('f') ? finish : NULL};
+                                  .arrange = CASE_HAS('p') ? arrange : NULL,
+                                  .await = CASE_HAS('p') ? await : NULL,
+                                  .finish = CASE_HAS('f') ? finish : NULL};
     const int64_t begin_ms = still.now_ms;
     struct exporter_counts counts;
 
     seen[0] = '\0';
     answers = given;
     probe_answers = given_probes;
-    CHECK(HAS('k') || system("rm -rf spool") == 0);
-    open_spool(HAS('s'), !HAS('l'));
-    if (HAS('o')) {
+    CHECK(CASE_HAS('k') || system("rm -rf spool") == 0);
+    open_spool(CASE_HAS('s'), !CASE_HAS('l'));
+    if (CASE_HAS('o')) {
         add(2);
         queue_note_pause(queue, 2000);
         others_batch = queue_take(queue);
     }
     add(spans);
     queue_close(queue);
-    if (HAS('e'))
+    if (CASE_HAS('e'))
         queue_stop(queue, still.now_ms + 70);
-    if (HAS('w')) {
+    if (CASE_HAS('w')) {
         spool_note_away(spool, 0);
         queue_set_route(queue, QUEUE_AWAY);
     }
@@ -204,14 +204,14 @@ static void check(const char *features, unsigned spans, const char *given, const
                                          .spool = spool,
                                          .reporter = &reporter,
                                          .retry_timeout_ms = 100,
-                                         .body_bytes = HAS('b') ? 300 : 1 << 20},
-                             .work = HAS('w') ? WORK_SPOOL : WORK_MAIN,
+                                         .body_bytes = CASE_HAS('b') ? 300 : 1 << 20},
+                             .work = CASE_HAS('w') ? WORK_SPOOL : WORK_MAIN,
                              .transport = &transport,
                              .encoder = zipkin_protocol.encoder_new(),
                              .replies = calloc(SENT_TOGETHER, sizeof(struct transport_reply))};
     (void)sender_run(&sender);
     CHECK(queue_wait(queue, QUEUE_HAS_ENDED, 0));
-    CHECK(queue_wait(queue, QUEUE_HAS_BEGUN, 0) == !HAS('w'));
+    CHECK(queue_wait(queue, QUEUE_HAS_BEGUN, 0) == !CASE_HAS('w'));
     counts = spool ? spool_counts(spool) : queue_counts(queue);
     counts.spool.bytes = 0; /* zlib decides */
     see("| %s%d ms", counts_text(&counts), (int)(still.now_ms - begin_ms));

@@ -47,6 +47,8 @@ static bool serve_request(int connection)
             return false;
     }
     body += 4;
+    CHECK(strncmp(request, "POST /api/v2/spans HTTP/1.1\r\n", 29) == 0);
+    CHECK(strstr(request, "\r\nContent-Type: application/json\r\n") != NULL);
     field = strstr(request, "Content-Length: ");
     while (field && length - (size_t)(body - request) < strtoul(field + 16, NULL, 10)) {
         if (!read_more(connection, request, sizeof(request), &length))
@@ -167,6 +169,7 @@ static void check_account(const struct exporter_counts *counts)
     CHECK(counts->spans == 5 && counts->waiting == 0);
     CHECK(counts->spans == accepted + undelivered + counts->outcome[OUTCOME_NO_MEMORY]);
     CHECK((undelivered == 0) == (reports == 0));
+    CHECK(starve.failed != 0 || (counts->requests == 3 && counts->retries == 0));
     /* The collector may have received an undelivered span. If there was no memory to read an
      * answer, the spans arrive again: libcurl itself repeats the request on a connection that it
      * has used before. The collector does not read compressed bodies. */

@@ -7,6 +7,7 @@
 #define TESTS_RINGS_HOLDING_H
 
 #include "check.h"
+#include "seed.h"
 #include "store.h"
 #include "tools/rings/holder.h"
 #include "waits.h"
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 
 #define USERS 5
+#define KILLS 60
 
 /* The notes of the service and the programs for the test. */
 struct holding_shared {
@@ -332,6 +334,56 @@ static inline void end_program(pid_t pid)
 {
     (void)kill(pid, SIGKILL);
     (void)waitpid(pid, NULL, 0);
+}
+
+static inline int use_many(unsigned number)
+{
+    for (;;)
+        if (use_once(number) > 1)
+            return 1;
+}
+
+static inline bool all_have_got(void)
+{
+    bool all = true;
+
+    for (int i = 0; i < USERS; i++)
+        all &= __atomic_load_n(&shared->got[i], __ATOMIC_SEQ_CST) > 0;
+    return all;
+}
+
+static uint64_t seed;
+
+/* Kills services while programs ask: KILLS services, and more until each user has got a memory.
+ * Returns the number of memories that programs got. */
+static inline uint64_t kill_services(void)
+{
+    pid_t programs[USERS * 2];
+    int kills = 0;
+
+    for (unsigned i = 0; i < USERS * 2; i++)
+        programs[i] = start_program(i, use_many);
+    for (; kills < KILLS || (kills < 20 * KILLS && !all_have_got()); kills++) {
+        const pid_t service = begin();
+
+        for (uint64_t ms = seed_next(&seed) % 20; ms; ms--) {
+            store_drain(&store);
+            (void)poll(NULL, 0, 1);
+        }
+        (void)finish(service, SIGKILL);
+    }
+    for (unsigned i = 0; i < USERS * 2; i++) {
+        CHECK(waitpid(programs[i], NULL, WNOHANG) == 0);
+        end_program(programs[i]);
+    }
+    (void)unlink(path);
+    return got_by_all();
+}
+
+/* True if the counts agree: a killed program may have made only one of its two notes. */
+static inline bool is_what_they_got(uint64_t written, uint64_t got)
+{
+    return written >= got && written <= got + USERS * 2;
 }
 
 static inline void write_file(const char *name, const char *text)

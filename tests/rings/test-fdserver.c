@@ -1,31 +1,19 @@
 /*
  * The fdserver stores each descriptor once. A service can find the fdserver while another service
- * is connected. Of a message with several descriptors, only one is taken.
+ * is connected. Of a message with several descriptors, only one is taken. Holders with an fdserver.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/unix_socket.h"
-#include "check.h"
+#include "holding.h"
 #include "tools/rings/fdstore.h"
-#include "waits.h"
-
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define MEMORIES       600
 #define FDSERVER_LOOKS 50
 #define PUT_MS         1000 /* FDSERVER_SEND_MS of fdserver.c */
 #define PUTS           10
 
-static char path[150];
-static struct error error;
 static unsigned stored, stored_of[MEMORIES];
-static pid_t fdserver_process;
 
 static void count_stored(void *context, int fd, const char *name)
 {
@@ -41,20 +29,30 @@ static void count_stored(void *context, int fd, const char *name)
 
 static int connect_to(void)
 {
-    int fdserver;
+    int connection;
 
-    fdserver_open(&fdserver, NULL, path, 2000, count_stored, NULL, &error);
-    CHECK(fdserver >= 0);
-    return fdserver;
+    fdserver_open(&connection, NULL, fdserver, 2000, count_stored, NULL, &error);
+    CHECK(connection >= 0);
+    return connection;
+}
+
+static pid_t start_fdserver(void)
+{
+    const pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(fdserver_run(fdserver));
+    DRAIN_UNTIL(is_listening(fdserver));
+    return pid;
 }
 
 /* A put fails only after a wait of PUT_MS, in which the fdserver may not run on a busy machine. */
-static void put(int fdserver, int fd, const char *name)
+static void put(int connection, int fd, const char *name)
 {
     int64_t begin_ms = clock_ms();
     bool is_put = false;
 
-    for (int i = 0; i < PUTS && !(is_put = fdserver_put(fdserver, fd, name)); i++) {
+    for (int i = 0; i < PUTS && !(is_put = fdserver_put(connection, fd, name)); i++) {
         CHECK(clock_ms() - begin_ms >= PUT_MS);
         begin_ms = clock_ms();
     }
@@ -62,7 +60,7 @@ static void put(int fdserver, int fd, const char *name)
 }
 
 /* Puts descriptors while the fdserver is stopped. The fdserver continues when the service waits. */
-static void put_all(int fdserver)
+static void put_all(int connection, pid_t fdserver_process)
 {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     const pid_t service = getpid();
@@ -79,40 +77,36 @@ static void put_all(int fdserver)
     }
     for (uint32_t user = 0; user < MEMORIES; user++) {
         fdstore_name(user, 1, name);
-        put(fdserver, fd, name);
+        put(connection, fd, name);
     }
     (void)close(fd);
     CHECK(waitpid(waker, &status, 0) == waker && status == 0);
 }
 
+/* The fdserver serves the first connection only: others get no answer. */
 TEST(test_all)
 {
-    int fdserver = connect_to();
+    const pid_t fdserver_process = start_fdserver();
+    int connection = connect_to();
 
     CHECK(stored == 0);
-    put_all(fdserver);
-    (void)close(fdserver); /* as when the service is killed */
-    fdserver = connect_to();
+    put_all(connection, fdserver_process);
+    (void)close(connection); /* as when the service is killed */
+    connection = connect_to();
     CHECK(stored == MEMORIES);
-    put_all(fdserver);
-    (void)close(fdserver);
+    put_all(connection, fdserver_process);
+    (void)close(connection);
     stored = 0;
     memset(stored_of, 0, sizeof(stored_of));
-    fdserver = connect_to();
+    connection = connect_to();
     CHECK(stored == MEMORIES);
     for (uint32_t user = 0; user < MEMORIES; user++)
         CHECK(stored_of[user] == 1);
-    (void)close(fdserver);
-}
-
-/* The fdserver serves the first connection only: others get no answer. */
-TEST(test_found)
-{
-    const int fdserver = connect_to();
-
     for (int i = 0; i < FDSERVER_LOOKS; i++)
-        CHECK(fdserver_pid(path) == fdserver_process);
-    (void)close(fdserver);
+        CHECK(fdserver_pid(fdserver) == fdserver_process);
+    (void)close(connection);
+    end_program(fdserver_process);
+    CHECK(fdserver_pid(fdserver) == 0 && unlink(fdserver) == 0);
 }
 
 /* Of a message with two descriptors, the receiver gets the first. The kernel discards the second,
@@ -148,6 +142,76 @@ TEST(test_one_of_two)
     (void)close(ends[1]);
 }
 
+/* ---- holders with an fdserver ---------------------------------------------------------------- */
+
+static uint64_t fdserver_written;
+static unsigned fdserver_memories;
+
+static void count_kept(void *context, int fd, const char *name)
+{
+    (void)context, (void)name;
+    fdserver_written += head_at(fd).lost;
+    fdserver_memories++;
+    (void)close(fd);
+}
+
+/* An fdserver that did not answer at the start of a service gives its memories later. Meanwhile the
+ * first user's program has got another memory. */
+static void test_slow_fdserver(void)
+{
+    pid_t listener; /* a service that found the fdserver busy may have started another one */
+    pid_t service = begin();
+    uint64_t memories, came, went;
+
+    CHECK(result_of(start_program(0, use_once)) == 0);
+    DRAIN_UNTIL(shared->counts.is_stored);
+    memories = shared->counts.taken_over + shared->counts.made;
+    listener = (pid_t)fdserver_pid(fdserver);
+    CHECK(listener > 0);
+    (void)kill(listener, SIGSTOP);
+    CHECK(finish(service, SIGKILL) != 0);
+    options.answer_ms = 100;
+    service = begin();
+    options.answer_ms = usual.answer_ms;
+    CHECK(result_of(start_program(0, use_once)) == 0);
+    DRAIN_UNTIL(shared->counts.made == 1 && shared->counts.taken_over == 0);
+    came = shared->came;
+    went = shared->went;
+    (void)kill(listener, SIGCONT);
+    DRAIN_UNTIL(shared->counts.taken_over == memories);
+    DRAIN_UNTIL(shared->came == came + memories && shared->went == went + 1);
+    CHECK(shared->counts.is_stored);
+    CHECK(finish(service, SIGKILL) != 0);
+}
+
+/* A holder with an fdserver. The fdserver ends after a service that ends in order. */
+TEST(test_fdserver)
+{
+    const pid_t keeper = start_fdserver();
+    uint64_t got;
+    int socket = -1, status;
+    pid_t service;
+
+    options.fdserver = fdserver;
+    got = kill_services();
+    fdserver_open(&socket, NULL, fdserver, 2000, count_kept, NULL, &error);
+    CHECK(socket >= 0 && is_what_they_got(fdserver_written, got));
+    CHECK(fdserver_memories == (unsigned)(is_root ? USERS : 1));
+    (void)close(socket);
+    test_slow_fdserver();
+    is_dead = true;
+    service = begin();
+    CHECK(result_of(start_program(0, use_once)) == 0);
+    DRAIN_UNTIL(shared->counts.is_stored);
+    CHECK_TEXT(shared->counts.keeper, "process");
+    CHECK(finish(service, SIGTERM) == 0);
+    is_dead = false;
+    CHECK(waitpid(keeper, &status, 0) == keeper && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    /* a service that found the fdserver busy has started another one */
+    DRAIN_UNTIL(access(fdserver, F_OK) != 0);
+    forget_all();
+}
+
 int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&fdserver_job, NULL};
@@ -155,14 +219,9 @@ int main(int argc, char *argv[])
 
     if (job_run_in_child(argc, argv, jobs, &status)) /* a service without an fdserver starts one */
         return status;
-    (void)snprintf(path, sizeof(path), "%s/fdserver", getenv("TMPDIR"));
-    fdserver_process = fork();
-    if (fdserver_process == 0)
-        _exit(fdserver_run(path));
-    WAIT_UNTIL(is_listening(path));
+    seed = seed_begin();
+    prepare();
     check_run();
-    (void)kill(fdserver_process, SIGKILL);
-    (void)waitpid(fdserver_process, NULL, 0);
-    (void)unlink(path);
+    clean_up();
     return check_status();
 }

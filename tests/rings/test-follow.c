@@ -154,7 +154,6 @@ TEST(test_unusable_records)
 /* The more records came since the last look, the sooner the next look is due. */
 TEST(test_pace)
 {
-    const int64_t hour_ms = HOUR / 1000000;
     int64_t looked_ms, next_ms;
     struct writer writer;
 
@@ -169,13 +168,13 @@ TEST(test_pace)
     while (memory_written(&memory) < RING_BYTES_MIN / 2)
         writer_put_original(&writer, clock_ns(), 0, 1);
     (void)follow_look_at_all(follow);
-    next_ms = follow_next_ms(follow, hour_ms);
+    next_ms = follow_next_ms(follow, HOUR / MS);
     CHECK(next_ms >= 49 && next_ms <= (clock_ms() - begun_ns / 1000000) / 2 + 1);
     CHECK(follow_next_ms(follow, 20) == 20);
     while (memory_written(&memory) < RING_BYTES_MIN * 2)
         writer_put_original(&writer, clock_ns(), 0, 1);
     (void)follow_look_at_all(follow);
-    CHECK(follow_next_ms(follow, hour_ms) == 0);
+    CHECK(follow_next_ms(follow, HOUR / MS) == 0);
     (void)follow_look_at_all(follow);
     CHECK(follow_next_ms(follow, 20) == 20);
     end();

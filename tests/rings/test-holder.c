@@ -4,16 +4,11 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "holding.h"
-#include "seed.h"
-#include "tools/rings/fdserver.h"
 
 #include <errno.h>
 #include <sys/resource.h>
 
 #define CLIENTS 200
-#define KILLS   60
-
-static uint64_t seed;
 
 TEST(test_many)
 {
@@ -124,8 +119,7 @@ TEST(test_left)
 
     (void)kill(service, SIGSTOP);
     socket = unix_socket_connect(SOCK_SEQPACKET, path, &error);
-    CHECK(socket >= 0);
-    (void)close(socket);
+    CHECK(socket >= 0 && close(socket) == 0);
     (void)kill(service, SIGCONT);
     CHECK(result_of(start_program(0, use_one)) == 0);
     DRAIN_UNTIL(shared->counts.given == 1);
@@ -164,8 +158,7 @@ TEST(test_limits)
  * store. */
 TEST(test_other_size)
 {
-    const pid_t service = begin();
-    pid_t again;
+    pid_t service = begin();
 
     CHECK(result_of(start_program(0, use_one)) == 0);
     DRAIN_UNTIL(store.count == 1);
@@ -178,9 +171,9 @@ TEST(test_other_size)
     CHECK(finish(service, SIGTERM) == 0);
 
     options.size = small; /* a start with another size has the same effect */
-    again = begin();
+    service = begin();
     DRAIN_UNTIL(store.count == 0 || head_of(0).state == RING_REPLACED);
-    CHECK(finish(again, SIGKILL) != 0);
+    CHECK(finish(service, SIGKILL) != 0);
     forget_all();
 }
 
@@ -264,54 +257,6 @@ TEST(test_another_user)
     end_test(service);
 }
 
-static int use_many(unsigned number)
-{
-    for (;;)
-        if (use_once(number) > 1)
-            return 1;
-}
-
-static bool all_have_got(void)
-{
-    bool all = true;
-
-    for (int i = 0; i < USERS; i++)
-        all &= __atomic_load_n(&shared->got[i], __ATOMIC_SEQ_CST) > 0;
-    return all;
-}
-
-/* Kills services while programs ask: KILLS services, and more until each user has got a memory.
- * Returns the number of memories that programs got. */
-static uint64_t kill_services(void)
-{
-    pid_t programs[USERS * 2];
-    int kills = 0;
-
-    for (unsigned i = 0; i < USERS * 2; i++)
-        programs[i] = start_program(i, use_many);
-    for (; kills < KILLS || (kills < 20 * KILLS && !all_have_got()); kills++) {
-        const pid_t service = begin();
-
-        for (uint64_t ms = seed_next(&seed) % 20; ms; ms--) {
-            store_drain(&store);
-            (void)poll(NULL, 0, 1);
-        }
-        (void)finish(service, SIGKILL);
-    }
-    for (unsigned i = 0; i < USERS * 2; i++) {
-        CHECK(waitpid(programs[i], NULL, WNOHANG) == 0);
-        end_program(programs[i]);
-    }
-    (void)unlink(path);
-    return got_by_all();
-}
-
-/* True if the counts agree: a killed program may have made only one of its two notes. */
-static bool is_what_they_got(uint64_t written, uint64_t got)
-{
-    return written >= got && written <= got + USERS * 2;
-}
-
 /* The store has each record that a program wrote, in one memory for each user. */
 TEST(test_kills)
 {
@@ -322,87 +267,4 @@ TEST(test_kills)
     forget_all();
 }
 
-static uint64_t fdserver_written;
-static unsigned fdserver_memories;
-
-static void count_kept(void *context, int fd, const char *name)
-{
-    (void)context, (void)name;
-    fdserver_written += head_at(fd).lost;
-    fdserver_memories++;
-    (void)close(fd);
-}
-
-/* An fdserver that did not answer at the start of a service gives its memories later. Meanwhile the
- * first user's program has got another memory. */
-static void test_slow_fdserver(void)
-{
-    pid_t listener; /* a service that found the fdserver busy may have started another one */
-    pid_t service = begin();
-    uint64_t memories, came, went;
-
-    CHECK(result_of(start_program(0, use_once)) == 0);
-    DRAIN_UNTIL(shared->counts.is_stored);
-    memories = shared->counts.taken_over + shared->counts.made;
-    listener = (pid_t)fdserver_pid(fdserver);
-    CHECK(listener > 0);
-    (void)kill(listener, SIGSTOP);
-    CHECK(finish(service, SIGKILL) != 0);
-    options.answer_ms = 100;
-    service = begin();
-    options.answer_ms = usual.answer_ms;
-    CHECK(result_of(start_program(0, use_once)) == 0);
-    DRAIN_UNTIL(shared->counts.made == 1 && shared->counts.taken_over == 0);
-    came = shared->came;
-    went = shared->went;
-    (void)kill(listener, SIGCONT);
-    DRAIN_UNTIL(shared->counts.taken_over == memories);
-    DRAIN_UNTIL(shared->came == came + memories && shared->went == went + 1);
-    CHECK(shared->counts.is_stored);
-    CHECK(finish(service, SIGKILL) != 0);
-}
-
-/* A holder with an fdserver. The fdserver ends after a service that ends in order. */
-TEST(test_fdserver)
-{
-    const pid_t keeper = fork();
-    uint64_t got;
-    int socket = -1, status;
-    pid_t service;
-
-    if (keeper == 0)
-        _exit(fdserver_run(fdserver));
-    options.fdserver = fdserver;
-    DRAIN_UNTIL(is_listening(fdserver));
-    got = kill_services();
-    fdserver_open(&socket, NULL, fdserver, 2000, count_kept, NULL, &error);
-    CHECK(socket >= 0 && is_what_they_got(fdserver_written, got));
-    CHECK(fdserver_memories == (unsigned)(is_root ? USERS : 1));
-    (void)close(socket);
-    test_slow_fdserver();
-    is_dead = true;
-    service = begin();
-    CHECK(result_of(start_program(0, use_once)) == 0);
-    DRAIN_UNTIL(shared->counts.is_stored);
-    CHECK_TEXT(shared->counts.keeper, "process");
-    CHECK(finish(service, SIGTERM) == 0);
-    is_dead = false;
-    CHECK(waitpid(keeper, &status, 0) == keeper && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    /* a service that found the fdserver busy has started another one */
-    DRAIN_UNTIL(access(fdserver, F_OK) != 0);
-    forget_all();
-}
-
-int main(int argc, char *argv[])
-{
-    static const struct job *const jobs[] = {&fdserver_job, NULL};
-    int status;
-
-    if (job_run_in_child(argc, argv, jobs, &status)) /* a service without an fdserver starts one */
-        return status;
-    seed = seed_begin();
-    prepare();
-    check_run();
-    clean_up();
-    return check_status();
-}
+CHECK_MAIN_WITH((prepare(), seed = seed_begin()), clean_up())

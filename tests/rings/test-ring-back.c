@@ -186,10 +186,41 @@ TEST(test_end)
     CHECK(copy.last.payload == copy.last_payload && copy.last.length == back.records[2].length);
     CHECK(numbered_is_whole(&numbered, copy.last.payload, copy.last.length));
     CHECK(numbered.number == 8 && copy.last.event == 1 && copy.last.pid == 7);
-    walk_back(&result, until, take_back, NULL);
-    CHECK(back.count == 3);
     walk_back(&result, 0, take_back, NULL);
     CHECK(back.count == 10 && back.records[9].number == 1 && result.at == 0);
+    memory_close(&memory);
+}
+
+static bool loses(struct ring ring, uint64_t from, uint64_t overwritten, uint64_t damaged)
+{
+    struct ring_reader reader;
+    bool does;
+
+    ring_reader_open(&reader, ring, from);
+    does = ring_read(&reader) && reader.counts.overwritten == overwritten &&
+           reader.counts.damaged == damaged;
+    ring_reader_close(&reader);
+    return does;
+}
+
+/* The reader begins within a record, or a trailer is overwritten, or both. */
+TEST(test_lost)
+{
+    struct memory memory = writer_memory(0, 1, RING_BYTES_MIN);
+    const struct writer writer = writer_alone(&memory, 0);
+    const uint64_t no_trailer = 0;
+
+    CHECK(ring_entry_of("12345678", ring_trailer(8, 4, 8)).pid != 0);
+    CHECK(ring_entry_of("12345678", ring_trailer(8, 4, 7)).pid == 0);
+    (void)writer_put(&writer, 3, 77, "payload", 7);
+    (void)writer_put(&writer, 4, 78, "", 0);
+    CHECK(loses(writer.ring, 8, 0, 16));
+    writer_store(&writer, 16, &no_trailer, sizeof(no_trailer));
+    CHECK(loses(writer.ring, 0, 0, 24));
+    *writer_committed(&writer) = RING_BYTES_MIN - 8;
+    (void)writer_put(&writer, 4, 78, "", 0); /* after 8 bytes of padding */
+    CHECK(loses(writer.ring, RING_BYTES_MIN - 8, 0, 0));
+    CHECK(loses(writer.ring, 0, RING_RECORD_MAX + 16, RING_BYTES_MIN - RING_RECORD_MAX - 24));
     memory_close(&memory);
 }
 

@@ -6,8 +6,6 @@
 #include "holding.h"
 #include "tools/rings/shares.h"
 
-/* ---- the division ---------------------------------------------------------------------------- */
-
 /* The bytes of a memory of two CPUs with 2^shift bytes of events each. */
 #define SHARE_BYTES(shift) (2 * RING_PAGE + 2 * ((UINT64_C(1) << (shift)) + (1 << 16)))
 
@@ -59,29 +57,28 @@ TEST(test_division)
     CHECK(shares_first_size(&(struct memory_size){200, 1 << 20, 1 << 16}).event_bytes == 1 << 16);
 }
 
-/* ---- a holder -------------------------------------------------------------------------------- */
-
 /* The holder replaces a small memory by larger ones, in steps of four, only if the user writes
  * much. The second memory comes before the holder's next tick, which the beats of the first memory
  * show. By chance, a tick may come first. */
 TEST(test_growth)
 {
+    const struct memory_size first = {65, 1 << 16, 1 << 16};
+    pid_t service, idle, busy;
     bool is_early = false;
 
     for (int i = 0; i < 20 && !is_early; i++) {
-        pid_t service, idle, busy;
-
-        options.size = (struct memory_size){2, 1 << 25, 1 << 16};
+        options.size = (struct memory_size){65, 1 << 19, 1 << 16};
         options.max_bytes = 1 << 30;
         service = begin();
         idle = start_keeper(0, keep_idle);
-        DRAIN_UNTIL(store.count == 1 && shared->counts.bytes == SHARE_BYTES(22));
+        DRAIN_UNTIL(store.count == 1 && shared->counts.bytes == memory_bytes(&first));
         busy = start_program(0, keep_busy);
         DRAIN_UNTIL(shared->counts.made == 3 || head_of(0).state == RING_REPLACED);
         is_early = head_of(0).state == RING_REPLACED && head_of(0).beats == 0;
-        DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&options.size) &&
-                    shared->counts.made == 3);
-        CHECK(result_of(start_program(0, use_once)) == 0 && shared->came == 3 && shared->went == 2);
+        CHECK(result_of(start_program(0, use_once)) == 0);
+        if (i == 0)
+            DRAIN_UNTIL(shared->counts.made == 3 && shared->went == 2 && shared->came == 3 &&
+                        shared->counts.bytes == memory_bytes(&options.size));
         end_program(idle);
         end_program(busy);
         end_test(service);
