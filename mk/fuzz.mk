@@ -16,7 +16,7 @@ $(BUILD)/fuzz/fuzz-context: fuzz_trace_cmp =
 # marks their own functions.)
 fuzz_ignored = -fsanitize-coverage-ignorelist=tests/fuzz/parts/ignored
 $(addprefix $(BUILD)/fuzz/fuzz-,context json otlp): fuzz_ignored =
-fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_optional) -Itests -Itests/plugin \
+fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_optional) -Itests/plugin \
 	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
 	-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(fuzz_trace_cmp) \
 	$(call pkg_cflags,$(tool_pkgs))
@@ -49,14 +49,15 @@ $(call fuzz_both,fuzz-assembler fuzz-packed fuzz-rules): fuzz_flags = \
 	-DRECENT_SLOTS=16 -DRECENT_SHARED_SLOTS=16 -DSEQUENCE_SLOTS=16 -DOPEN_SAME_IDS_MAX=4
 # with a clock of the fuzzer's own
 $(call fuzz_both,fuzz-queue): fuzz_own = $(addprefix babeltrace-plugin/deliver/,queue.c batch.c)
-$(call fuzz_both,fuzz-queue): fuzz_flags = $(foreach name,clock_gettime pthread_cond_wait pthread_cond_timedwait,-D$(name)=__wrap_$(name))
+$(call fuzz_both,fuzz-queue): fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \
+	-Dpthread_cond_wait=fuzz_cond_wait -Dpthread_cond_timedwait=fuzz_cond_timedwait
 fuzz_flags =
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/parts/ignored $(wildcard tests/fuzz/*.h) tests/libblkin/context_model.h tests/rings/packed.h $(fuzz_archives)
 	$(call say,FUZZ)$(FUZZ_CC) $(fuzz_cflags) $(fuzz_flags) $(fuzz_ignored) -fsanitize=fuzzer -o $@ $< $(fuzz_own) \
 		$(fuzz_archives) -Wl,--as-needed $(call pkg_libs,$(tool_pkgs)) -lm
 $(fuzz_tests): $(BUILD)/%: %.c tests/fuzz/parts/replay.c $(wildcard tests/fuzz/*.h tests/plugin/*.h tests/work/*.h) tests/libblkin/context_model.h tests/rings/packed.h $(tool_parts)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(cppflags) $(cflags) -Wno-unknown-pragmas $(internal) $(has_optional) -Itests -Itests/plugin -UNDEBUG \
+	$(call say,LD)$(CC) $(cppflags) $(cflags) -Wno-unknown-pragmas $(internal) $(has_optional) -Itests/plugin -UNDEBUG \
 		-DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' $(call pkg_cflags,$(tool_pkgs)) $(fuzz_flags) \
 		$(ldflags) -o $@ $< tests/fuzz/parts/replay.c $(fuzz_own) $(tool_parts) -pthread $(tool_libs)
 

@@ -78,13 +78,10 @@ $(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wra
 $(BUILD)/tests/agent/test-joined: ldflags += -Wl,--wrap=clock_gettime
 $(BUILD)/tests/service/test-loop: ldflags += -Wl,--wrap=sigprocmask
 $(BUILD)/tests/service/test-metrics: ldflags += -Wl,--wrap=accept4
-wrap = $(patsubst %,-Wl$(comma)--wrap=%,$(1))
-$(patsubst %,$(BUILD)/tests/plugin/test-%,queue send): ldflags += $(call wrap,clock_gettime $(addprefix pthread_cond_,wait timedwait signal broadcast))
-$(BUILD)/tests/plugin/test-queue: ldflags += $(call wrap,fsync fdatasync unlinkat)
 
 # starve.c makes allocations fail in the objects that it is linked with
 starve := $(call obj,tests/plugin/starvation/starve.c)
-starve_wrap := $(call wrap,malloc calloc realloc reallocarray free strdup pwrite fsync)
+starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray free strdup pwrite fsync)
 starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
 $(starve): flags = -Itests/plugin
 $(starve): warnings_c =

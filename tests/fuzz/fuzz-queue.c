@@ -12,7 +12,45 @@
 
 #include "babeltrace-plugin/deliver/queue.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "one_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+/* ---- the clock: mk/fuzz.mk compiles the queue with these functions for the system's ---- */
+
+static int64_t now_ms;
+
+int fuzz_clock_gettime(clockid_t id, struct timespec *now);
+int fuzz_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
+int fuzz_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                        const struct timespec *until);
+
+int fuzz_clock_gettime(clockid_t id, struct timespec *now)
+{
+    REQUIRE(id == CLOCK_MONOTONIC);
+    *now = (struct timespec){now_ms / 1000, now_ms % 1000 * 1000000};
+    return 0;
+}
+
+int fuzz_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock)
+{
+    (void)condition;
+    (void)lock;
+    REQUIRE(!"waits for ever");
+    return 0;
+}
+
+int fuzz_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                        const struct timespec *until)
+{
+    const int64_t until_ms = until->tv_sec * 1000 + until->tv_nsec / 1000000;
+
+    (void)condition;
+    (void)lock;
+    if (until_ms > now_ms)
+        now_ms = until_ms;
+    return ETIMEDOUT;
+}
 
 /* ---- the model ---- */
 
@@ -46,7 +84,7 @@ static uint64_t last_settled;
 
 static bool is_over(void)
 {
-    return model.has_failed || still.now_ms >= model.stop_ms;
+    return model.has_failed || now_ms >= model.stop_ms;
 }
 
 static size_t bytes_waiting(void)
@@ -123,7 +161,7 @@ static void add(void)
     model.counts.spans++;
     if (goes_in) {
         if (!model.open.count)
-            model.open = (struct queue_run){.first = model.added, .first_ms = still.now_ms};
+            model.open = (struct queue_run){.first = model.added, .first_ms = now_ms};
         model.counts.waiting++;
         model.open.count++;
         model.open.bytes += size_of(&span);
@@ -179,7 +217,7 @@ static void take_batch(void)
     } else {
         const bool is_due = model.is_draining || model.is_closed || model.stop_ms != NEVER;
 
-        REQUIRE(is_due || still.now_ms >= model.open.first_ms + model.options.batch_timeout_ms);
+        REQUIRE(is_due || now_ms >= model.open.first_ms + model.options.batch_timeout_ms);
         model.in_flight = model.open;
         model.open = (struct queue_run){.count = 0};
     }
@@ -212,11 +250,11 @@ static void finish_batch(void)
 static void pause_until(int64_t until_ms)
 {
     const int64_t ends_ms = until_ms < model.stop_ms ? until_ms : model.stop_ms;
-    const int64_t before_ms = still.now_ms;
+    const int64_t before_ms = now_ms;
     const bool has_time_left = queue_pause(queue, until_ms);
 
     REQUIRE(has_time_left == !is_over());
-    REQUIRE(still.now_ms == before_ms || still.now_ms <= ends_ms);
+    REQUIRE(now_ms == before_ms || now_ms <= ends_ms);
 }
 
 /* The position never goes back. The number of spans before the position is at most the number of
@@ -248,8 +286,8 @@ static void check(void)
     REQUIRE(limit.stop_ms == model.stop_ms);
     REQUIRE(limit.is_limited == (model.is_blocking || model.is_draining));
     REQUIRE(queue_has_failed(queue, &error) == model.has_failed);
-    REQUIRE(queue_wait(queue, QUEUE_IS_EMPTY, still.now_ms) == !model.counts.waiting);
-    REQUIRE(queue_wait(queue, QUEUE_HAS_ROOM, still.now_ms) ==
+    REQUIRE(queue_wait(queue, QUEUE_IS_EMPTY, now_ms) == !model.counts.waiting);
+    REQUIRE(queue_wait(queue, QUEUE_HAS_ROOM, now_ms) ==
             (is_over() || bytes_waiting() < model.options.queue_bytes));
 }
 
@@ -268,7 +306,7 @@ static void operate(struct fuzz *source)
         queue_set_draining(queue, model.is_draining);
         break;
     case 2: {
-        const int64_t stop_ms = still.now_ms + (int64_t)take(source, 1);
+        const int64_t stop_ms = now_ms + (int64_t)take(source, 1);
 
         if (stop_ms < model.stop_ms)
             model.stop_ms = stop_ms;
@@ -289,10 +327,10 @@ static void operate(struct fuzz *source)
         }
         break;
     case 5:
-        still.now_ms += (int64_t)take(source, 1);
+        now_ms += (int64_t)take(source, 1);
         break;
     case 6:
-        pause_until(still.now_ms + (int64_t)take(source, 1));
+        pause_until(now_ms + (int64_t)take(source, 1));
         break;
     case 7:
     case 8:
@@ -334,7 +372,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     for (unsigned i = 0; i < sizeof(log_bytes); i++)
         log_bytes[i] = (char)i;
-    still.now_ms = 1000;
+    now_ms = 1000;
     last_settled = 0;
     model = (struct model){
         .options = {.batch_spans = 1 + (uint32_t)take(&source, 1) % 8,

@@ -147,7 +147,7 @@ def is_not_understood(coding, good, **options):
         expect(len(collector.requests) == 3, len(collector.requests))
 
 
-def bisects(bad, spans=100, most_requests=None, script=(), **options):
+def bisects(bad, spans=100, most_requests=None, script=(), says_once=None, **options):
     with Collector(script, default=judge(has_bad_span)) as collector:
         run = drive(collector, "add:%d" % spans, "flush", "close",
                     bad=",".join(str(number) for number in bad), **options)
@@ -156,7 +156,32 @@ def bisects(bad, spans=100, most_requests=None, script=(), **options):
         expect(sorted(collector.accepted) == sorted(expected), "not the right spans")
         if most_requests:
             expect(len(collector.requests) <= most_requests, "%d requests" % len(collector.requests))
+        expect(says_once is None or run.messages.count(says_once) == 1, "said not once: " + run.messages)
         return run
+
+
+class FailsAtFirst:
+    """The first requests fail, and so do probes after the first request; the later ones succeed."""
+
+    def __init__(self, code, times):
+        self.code = code
+        self.left = times
+        self.lock = threading.Lock()
+        self.collector_options = {"default": self.send, "probe": self.probe}
+
+    def fails(self):
+        with self.lock:
+            self.left -= 1
+            return self.left >= 0
+
+    def send(self, connection):
+        if self.fails():
+            return status(self.code)(connection)
+        return ok()(connection)
+
+    def probe(self, connection, request):
+        request_is_first = not connection.collector.requests
+        return connection.answer(202 if request_is_first or not self.fails() else self.code)
 
 
 class Fifo:

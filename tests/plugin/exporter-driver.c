@@ -70,7 +70,7 @@ static int64_t services = 1;
 static bool says_settled;
 static bool is_interrupted;
 static atomic_bool has_reported;
-static int64_t slowest_add_ms[2]; /* the slowest and the second slowest */
+static int64_t slowest_add_ms[2], slowest_counts_ms[2]; /* the slowest and the second slowest */
 
 static const char *const outcomes[OUTCOMES] = {
     [OUTCOME_ACCEPTED] = "accepted",       [OUTCOME_REFUSED] = "refused",
@@ -237,7 +237,9 @@ static void add(uint64_t number)
     exporter_add(exporter, &span);
     added++;
     note_wait(&wait, slowest_add_ms);
+    wait = begin_wait();
     (void)checked_counts();
+    note_wait(&wait, slowest_counts_ms);
     free(span.log);
 }
 
@@ -406,12 +408,13 @@ static void print(void)
     printf("{\"spans\": %" PRIu64, counts.spans);
     for (int i = 0; i < OUTCOMES; i++)
         printf(", \"%s\": %" PRIu64, outcomes[i], counts.outcome[i]);
-    printf(", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"unsure\": %" PRIu64
-           ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64
-           ", \"failed\": %s, \"slowest_add_ms\": %" PRId64,
-           counts.waiting, counts.cut, counts.unsure, counts.requests, counts.retries,
-           exporter_has_failed(exporter, &error) ? "true" : "false",
-           slowest_add_ms[1]); /* not the slowest: the machine may have stopped the program once */
+    printf(
+        ", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"unsure\": %" PRIu64
+        ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64
+        ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 ", \"slowest_counts_ms\": %" PRId64,
+        counts.waiting, counts.cut, counts.unsure, counts.requests, counts.retries,
+        exporter_has_failed(exporter, &error) ? "true" : "false", slowest_add_ms[1],
+        slowest_counts_ms[1]); /* not the slowest: the machine may have stopped the program once */
     print_spool(&counts.spool);
     printf("}\n");
 }

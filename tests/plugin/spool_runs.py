@@ -14,6 +14,7 @@ import delivery
 from scenarios import expect
 
 HEAD = struct.Struct("<IIIIqIIII")  # as struct record_head
+DONE = int.from_bytes(b"done", "little")
 
 
 class Run(delivery.Run):
@@ -66,6 +67,15 @@ def drain(spool, target, **options):
     return Run(target, "flush", "close", spool=spool, **options)
 
 
+def filled(collector_options, fill_options, spans=1000, drain_options=None, but=(), **expected):
+    """A scenario: a spool with this number of spans is drained to a collector, which refuses the spans with these numbers."""
+    with folder() as spool, delivery.Collector(**collector_options) as collector:
+        fill(spool, spans, **fill_options)
+        run = drain(spool, collector, **(drain_options or {})).has(**expected)
+        got = [number for number in ids(spans) if number - 1 not in but]
+        expect(len(set(collector.accepted)) == run.counts["spool"]["accepted"], run.explain())
+        expect(not but or sorted(collector.accepted) == got, "not the others")
+
 
 def ids(count, first=0):
     return list(range(first + 1, first + count + 1))
@@ -86,6 +96,11 @@ def records(path):
         yield at, spans, size
         at += size
 
+
+def change(path, at, data):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        file.write(data)
 
 
 def each_once(collector, spans):

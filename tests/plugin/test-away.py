@@ -16,7 +16,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.environ["SRC"] + "/tests")
-from delivery import Fifo, away, case, counts, delivers, drive, refuses_to_start  # noqa: E402
+from delivery import FailsAtFirst, Fifo, away, case, counts, delivers, drive, refuses_to_start  # noqa: E402
 from faulty_collector import *  # noqa: E402,F403 (the scenarios use its faults)
 from scenarios import PATIENCE, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 
@@ -47,7 +47,92 @@ def start_without_collector():
     refuses_to_start("http://no-such-host.invalid:9411", "Could not resolve host")
 
 
+@scenario
+def collector_starts_later():
+    with Collector(listening=False) as collector:
+        run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no",
+                    when=("trying again", collector.start))
+        counts(run, accepted=100)
+        for words in ("no collector is there", "trying again", "answers again"):
+            expect(words in run.messages, run.messages)
+
+
+@scenario
+def collector_goes_and_comes_back():
+    is_missed = threading.Event()
+
+    def goes(_):
+        is_missed.set()
+        return False
+
+    with Collector([ok(headers=["Connection: close"], keep=False)], default=goes) as first:
+        port = first.port
+
+        def replace():
+            expect(is_missed.wait(20 * PATIENCE), "nobody asks for more")
+            first.__exit__()
+            second.append(Collector(port=port))
+
+        second = []
+        thread = threading.Thread(target=replace)
+        thread.start()
+        run = drive(first, "add:10", "wait:accepted:10", "add:90", "flush", "close", batch_spans=10)
+        thread.join()
+        with second[0]:
+            counts(run, accepted=100)
+            # a batch arrives twice if the first collector took it, but did not answer
+            expect(set(first.accepted + second[0].accepted) == set(range(1, 101)), "not all")
+
+
+@scenario
+def away_longer_than_patience_live():
+    """The sink does not give up a batch for an absent collector while the queue has room."""
+    with Collector(listening=False) as collector:
+        run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no",
+                    retry_timeout_ms=200, when=("trying again", threading.Timer(1, collector.start).start))
+        counts(run, accepted=100)
+
+
+@scenario
+def one_request_of_a_batch_always_fails_live():
+    """Of a batch that takes several requests, the exporter gives up only the request that fails."""
+    with Collector(default=judge(has_bad_span, 500)) as collector:
+        run = drive(collector, "live", "add:200", "wait:accepted:120", "close", batch_bytes=10000, bad=15,
+                    retry_timeout_ms=400)
+        failed = next(len(request.spans) for request in collector.requests if has_bad_span(request))
+        counts(run, accepted=200 - failed, undelivered=failed)
+
+
+@scenario
+def passing_refusal():
+    """A refusal that passes, such as that of a proxy with a new configuration, is no fault of the spans."""
+    for code in (400, 401, 403, 404, 405, 301, 501):
+        trouble = FailsAtFirst(code, 6)
+        with Collector(default=trouble.send, probe=trouble.probe) as collector:
+            run = delivers(collector, batch_spans=50)
+            expect("trying again" in run.messages and "answered %d" % code in run.messages,
+                   run.messages)
+
+
 scenarios_of(case, {
+    # a recorded trace: the conversion fails soon, and reads no more events
+    "never_there_recorded": ((None, "add:5000 flush close"), {
+        "batch_spans": 100, "retry_timeout_ms": 500, "undelivered": 5000, "failed": True, "within_s": 5,
+        "says": ["spans undelivered"]}),
+    # a live trace: the queue keeps all spans that it has room for, until the end
+    "never_there_live": ((None, "live add:100 requests:3 add:100 flush close"), {
+        "batch_spans": 100, "retry_timeout_ms": 1, "undelivered": 200}),
+    # a collector that fails on one batch gets all other batches
+    "one_batch_always_fails_live": (({"default": judge(has_bad_span, 500)}, "live add:100 wait:accepted:90 close"), {
+        "batch_spans": 10, "bad": 15, "batch_timeout_ms": 60000, "retry_timeout_ms": 400, "accepted": 90,
+        "undelivered": 10}),
+    # the refusal lasts longer than retry_timeout_ms, but the queue has room
+    "passing_refusal_live": ((FailsAtFirst(404, 12).collector_options, "live add:100 wait:accepted:100 close"), {
+        "retry_timeout_ms": 20, "accepted": 100}),
+    # a recorded trace: the exporter gives up, as if the collector were away
+    "refusal_for_ever": ((FailsAtFirst(404, 10**9).collector_options, "add:100 flush close"), {
+        "batch_spans": 50, "retry_timeout_ms": 300, "undelivered": 100, "failed": True,
+        "says": ["spans undelivered", "answered 404"]}),
     # a tunnel whose far end is away: every connection is accepted and closed
     "peer_accepts_and_closes_live": (({"connect": dict.fromkeys(range(1, 15), lambda connection: connection.read_head())},
                                       "live add:100 wait:accepted:100 close"), {
@@ -56,6 +141,24 @@ scenarios_of(case, {
 
 
 # ---- the queue ------------------------------------------------------------------------------------------
+
+
+@scenario
+def full_queue_keeps_the_newest():
+    released = threading.Event()
+
+    def wait_for_release(connection):
+        request = read(connection)
+        released.wait(60)
+        return connection.answer(202, request=request)
+
+    with Collector([wait_for_release]) as collector:
+        run = drive(collector, "live", "add:10", "requests:1", "add:5000", "say:all added", "flush", "close",
+                    queue_bytes=100000, batch_bytes=20000, batch_spans=10, when=("all added", released.set))
+        expect(run.dropped > 1000 and run.accepted + run.dropped == 5010, run.explain())
+        newest = list(range(5010 - (run.accepted - 10) + 1, 5011))
+        expect(sorted(collector.accepted) == list(range(1, 11)) + newest, "not the newest were kept")
+        expect("the queue is full" in run.messages, run.messages)
 
 
 @scenario
@@ -108,6 +211,14 @@ scenarios_of(case, {
     "interrupted_flush": (({"default": hang()}, "add:10 interrupt flush close"), {
         "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 10, "within_s": 2}),
 })
+
+
+@scenario
+def no_spans():
+    with Collector() as collector:
+        run = drive(collector, "flush", "close")
+        counts(run)
+        expect(collector.requests == [] and collector.connections == 1, run.explain())
 
 
 # ---- pipes ----------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import email.utils
 import gzip
 import os
 import sys
+import tempfile
 import threading
 import time
 
@@ -120,6 +121,12 @@ scenarios_of(retry_after, {
 
 
 scenarios_of(case, {
+    # a collector that asks for more time than there is gets no second request
+    "retry_after_beyond_patience": (({"default": status(503, ["Retry-After: 3600"])}, "add:10 flush close"), {
+        "retry_timeout_ms": 3000 * PATIENCE, "undelivered": 10, "requests_seen": 1, "within_s": 2,
+        "says": ["longer pause (Retry-After) than retry-timeout-ms leaves"]}),
+    "batches_by_time": (({}, "live add:3 wait:accepted:3 add:4 wait:accepted:7 close"), {
+        "batch_timeout_ms": 2500, "accepted": 7, "requests_seen": 2}),
     # an interruption ends all requests
     "requests_at_once_and_an_end": (({"default": hang()}, "add:1000 requests:4 close"), {
         "batch_spans": 100, "requests": 4, "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 1000,
@@ -127,7 +134,27 @@ scenarios_of(case, {
     # a recorded trace: the first request that is given up ends all
     "requests_at_once_without_collector": ((None, "add:5000 flush close"), {
         "batch_spans": 100, "retry_timeout_ms": 500, "requests": 6, "undelivered": 5000, "failed": True, "within_s": 5}),
+    "status_999": (({"default": raw(b"HTTP/1.1 999 x\r\nContent-Length: 0\r\n\r\n", keep=True)}, "add:10 flush close"), {
+        "refused": 10}),
+    # settled spans stay settled
+    "trouble_for_ever_in_search": (({"script": [judge(has_bad_span)] * 2, "default": status(503)}, "add:100 flush close"), {
+        "bad": 99, "retry_timeout_ms": 300, "accepted": 50, "undelivered": 50}),
+    "too_large_by_spans": (({"default": judge(lambda request: len(request.spans) > 10, 413)}, "add:100 flush close"), {
+        "accepted": 100}),
+    "too_large_alone": (({"default": judge(lambda request: request.bytes > 5000, 413)}, "add:10 flush close"), {
+        "big": "4:9000", "accepted": 9, "too_large": 1, "says": ["lower batch-bytes"]}),
 })
+
+
+@scenario
+def pauses_grow():
+    with Collector(default=status(503)) as collector:
+        run = drive(collector, "add:10", "flush", "close", retry_timeout_ms=6000)
+        counts(run, undelivered=10)
+        expect(3 <= len(collector.requests) <= 60, "%d attempts" % len(collector.requests))
+        expect(6 <= run.seconds < 6 + 2 * PATIENCE, "took %.1f s" % run.seconds)
+        expect(run.requests == len(collector.requests) and run.retries == run.requests - 1,
+               run.explain())
 
 
 @scenario
@@ -171,6 +198,19 @@ def ipv6():
 
 
 # ---- batches --------------------------------------------------------------------------------------------
+
+
+@scenario
+def batches_by_spans_and_bytes():
+    with Collector() as collector:
+        delivers(collector, spans=100, batch_spans=30)
+        sizes = [len(request.spans) for request in collector.requests]
+        expect(sizes == [30, 30, 30, 10], sizes)
+    with Collector() as collector:
+        delivers(collector, spans=1000, batch_bytes=10000)
+        sizes = [request.bytes for request in collector.requests]
+        # the last spans of a batch may be a small request
+        expect(max(sizes) <= 10000 and sum(sizes) / len(sizes) > 5000, sizes)
 
 
 scenarios_of(compresses, {"gzip_to_order": (("gzip", 5), {})})
@@ -234,6 +274,20 @@ def requests_at_once_settle_in_order():
         expect(all(value <= first for value in run.settled[:-1]), (first, run.settled))
 
 
+@scenario
+def requests_at_once_with_a_spool():
+    with tempfile.TemporaryDirectory() as folder:
+        with Collector([status(503)] * 5 + [reset_after_request()] * 3) as collector:
+            run = drive(collector, "add:3000", "flush", "close", batch_spans=100, requests=4,
+                        spool=folder + "/spool")
+            expect(run.spooled + run.accepted == 3000, run.explain())
+            left = run.spool["waiting"]
+            expect(run.spool["accepted"] + left == run.spooled, run.explain())
+            run = drive(collector, "flush", "close", requests=4, spool=folder + "/spool")
+            expect(run.spool["found"] == run.spool["accepted"] == left, run.explain())
+            expect(sorted(collector.accepted) == list(range(1, 3001)), "not each span once")
+
+
 # ---- refusals -------------------------------------------------------------------------------------------
 
 
@@ -265,18 +319,57 @@ def redirect():
 
 
 @scenario
+def answer_is_not_shown_raw():
+    with Collector(default=status(404, body=b"\x1b[31mred\x07\xff\nline" + b"long" * 1000)) as collector:
+        run = drive(collector, "add:1", "flush", "close")
+        counts(run, refused=1)
+        expect("\x1b" not in run.messages and "\x07" not in run.messages, repr(run.messages))
+        expect("[31mred" in run.messages and len(run.messages) < 1200, repr(run.messages))
+
+
+@scenario
 def one_bad_span():
     run = bisects([70], spans=1000, most_requests=22)
     expect('"id":"%016x"' % 71 in run.messages, "the span is not named: " + run.messages)
 
 
 BISECTS = {
+    "one_bad_span_first": ([[0]], {}),
+    "one_bad_span_last": ([[99]], {}),
+    "one_bad_span_alone": ([[0]], {"spans": 1}),
+    "two_bad_neighbours": ([[49, 50]], {}),
+    "every_third_span_bad": ([range(0, 100, 3)], {}),
+    "all_spans_bad": ([range(100)], {"most_requests": 200}),
+    "bad_spans_in_many_batches": ([[5, 15, 25, 35]], {"batch_spans": 10, "says_once": "span refused"}),
     "bad_span_with_gzip": ([[5, 60]], {"compression": "gzip"}),
     # the search for the bad span continues after faults
     "bad_span_in_trouble": ([[42]], {"script": [judge(has_bad_span), status(503), reset_after_request(),
                                                 judge(has_bad_span), status(500), close_at_once()]}),
 }
 scenarios_of(bisects, BISECTS)
+
+
+@scenario
+def too_large_is_learnt():
+    with Collector(default=judge(lambda request: request.bytes > 20000, 413)) as collector:
+        run = drive(collector, "add:400", "wait:accepted:400", "add:2000", "flush", "close")
+        counts(run, accepted=2400)
+        late = [request.bytes for request in collector.requests[-5:]]
+        expect(max(late) <= 20000, late)
+
+
+@scenario
+def too_large_and_bad():
+    def picky(connection):
+        request = read(connection)
+        if len(request.spans) > 16:
+            return connection.answer(413)
+        return connection.answer(400 if has_bad_span(request) else 202,
+                                 request=None if has_bad_span(request) else request)
+
+    with Collector(default=picky) as collector:
+        run = drive(collector, "add:100", "flush", "close", bad="7,8,90")
+        counts(run, accepted=97, invalid=3)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + "/..")
 sys.path.insert(0, HERE + "/../otel")
-from delivery import (FORMAT, away, bisects, case, compresses, counts, delivers,  # noqa: E402
+from delivery import (FORMAT, FailsAtFirst, away, bisects, case, compresses, counts, delivers,  # noqa: E402
                       drive, is_not_understood, refuses_to_start)
 from faulty_collector import *  # noqa: E402,F403 (the scenarios use its faults)
 from scenarios import PATIENCE, SCENARIOS, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
@@ -34,8 +34,13 @@ FORMAT.append("format=otlp")
 # queue), and those whose outcome differs in OTLP.
 SHARED = [name for name in RECOVERS if name not in (
     "status_408", "status_500_for_a_while", "unasked_gzip_answer", "chunks_broken_after_500")] + [
-    "retry_after_seconds", "keep_alive", "gzip_to_order", "gzip_not_understood", "status_404", "status_501", "redirect",
-    "bad_span_with_gzip", "requests_at_once_in_trouble", "peer_accepts_and_closes_live", "close_tries_at_once"]
+    "retry_after_seconds", "retry_after_beyond_patience", "keep_alive", "batches_by_spans",
+    "gzip_to_order", "gzip_not_understood", "status_404", "status_501", "redirect",
+    "answer_is_not_shown_raw", "one_bad_span_first", "one_bad_span_last", "one_bad_span_alone",
+    "two_bad_neighbours", "every_third_span_bad", "all_spans_bad", "bad_span_with_gzip",
+    "bad_spans_in_many_batches", "trouble_for_ever_in_search", "too_large_by_spans", "too_large_is_learnt",
+    "too_large_alone", "too_large_and_bad", "collector_goes_and_comes_back", "passing_refusal",
+    "refusal_for_ever", "requests_at_once_in_trouble", "requests_at_once_with_a_spool", "peer_accepts_and_closes_live", "close_tries_at_once"]
 for name in set(SCENARIOS) - set(SHARED):
     del SCENARIOS[name]
 
@@ -166,6 +171,9 @@ def half_of_a_batch_is_not_settled():
 # ---- statuses -------------------------------------------------------------------------------------------
 
 
+# a proxy with a new configuration: the spans are not at fault, because an empty request is refused, too
+scenarios_of(case, {"passing_500": ((FailsAtFirst(500, 6).collector_options, "add:100 flush close"), {
+    "batch_spans": 50, "accepted": 100, "says": ["trying again", "answered 500"]})})
 scenarios_of(refuses, {"final_%d" % code: ([code], {}) for code in (408, 500, 507)})
 
 
@@ -199,13 +207,30 @@ scenarios_of(case, {"partial_" + name: ((collector, "add:100 flush close"), opti
     "some": ({"script": [partial(7, "7 spans are too old")]}, {
         "batch_spans": 50, "accepted": 93, "refused": 7, "requests_seen": 2,
         "says": ["7 of 50 spans refused", "7 spans are too old"]}),
+    "all": ({"default": partial(50, "quota")}, {
+        "batch_spans": 50, "refused": 100, "requests_seen": 2, "says_once": "quota"}),
     # a number from the network: no more spans than sent can be refused
     "more_than_all": ({"default": partial(10**15, "nonsense")}, {"refused": 100}),
     "negative": ({"default": partial(-5, "nonsense")}, {"accepted": 100, "requests_seen": 1}),
+    "without_reason": ({"default": partial(3)}, {"accepted": 97, "refused": 3, "says": ["3 of 100 spans refused"]}),
+    # no span is refused, but the answer has a message
+    "warning": ({"default": partial(0, "deprecated field")}, {
+        "batch_spans": 50, "accepted": 100, "requests_seen": 2, "says_once": "deprecated field"}),
+    "in_trouble": ({"script": [status(503), partial(5, "late"), reset_after_request()]}, {
+        "batch_spans": 50, "accepted": 95, "refused": 5}),
     # halves of a refused batch have answers of their own
     "of_a_half": ({"script": [judge(has_bad_span), partial(10, "late")], "default": judge(has_bad_span)}, {
         "bad": 70, "accepted": 89, "refused": 10, "invalid": 1}),
 }.items()})
+
+
+@scenario
+def partial_message_is_not_shown_raw():
+    with Collector(default=partial(1, "\x1b[31mred\x07" + "long" * 2000)) as collector:
+        run = drive(collector, "add:10", "flush", "close")
+        counts(run, accepted=9, refused=1)
+        expect("\x1b" not in run.messages and "[31mred" in run.messages, repr(run.messages))
+        expect(len(run.messages) < 1200, len(run.messages))
 
 
 def odd_answer(body):
