@@ -253,10 +253,9 @@ class Transport(unittest.TestCase):
         """A broker that stands still: an interruption ends the wait, and messages that may be in the log are
         reported."""
         self.broker.create(self.topic, 4)
-        # each batch is full, and has four messages
         run = Driver(self.url(), "add:8000", "wait:accepted:8000", "pause", "add:16000", "requests:8",
                      "sleep:300", "interrupt", "close",  # the broker hangs, so it does not acknowledge the messages
-                     flush_timeout_ms=1000, on_full="block", batch_timeout_ms=60000)
+                     flush_timeout_ms=1000, on_full="block", batch_timeout_ms=60000)  # full batches, of four messages
         wait_until(lambda: len(self.spans()) == 8000, "the first ones")
         self.broker.process.send_signal(signal.SIGSTOP)
         try:
