@@ -65,6 +65,7 @@ class Certificates:
 
 
 CERTIFICATES = None
+SECRETS = tempfile.TemporaryDirectory()  # its end does not depend on threads that still have a secret
 
 
 @scenario
@@ -155,13 +156,12 @@ class Secret:
     """A file with a secret."""
 
     def __init__(self, text):
-        self.file = tempfile.NamedTemporaryFile("w+")
+        self.file = tempfile.NamedTemporaryFile("w+", dir=SECRETS.name, delete=False)
         self.write(text)
         self.path = self.file.name
 
     def write(self, text):
-        self.file.seek(0)
-        self.file.truncate()
+        self.file.seek(self.file.truncate(0))
         self.file.write(text)
         self.file.flush()
 
