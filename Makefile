@@ -233,13 +233,10 @@ run-tsan-tests:
 
 # counts of a test that is killed are lost; threads count atomically
 coverage_build = BUILD=build/coverage CFLAGS='-O1 -g --coverage -fprofile-update=atomic' LDFLAGS=--coverage
-.PHONY: coverage coverage-build
+.PHONY: coverage
 coverage: ## lines and branches that the unit tests run, by room
 	+@$(parallel) $(coverage_build) build-unit-tests
 	@$(mortal) env BUILD=build/coverage $(PYTHON) scripts/unit_coverage.py
-coverage_targets ?= build-unit-tests
-coverage-build:
-	+@$(parallel) $(coverage_build) $(coverage_targets:%=build/coverage/%)
 
 FOR ?= check
 deps: ## install the packages that the tests need (Debian; else: list them); FOR=build or demo: fewer; FOR=deb or rpm: those to make packages
