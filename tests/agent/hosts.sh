@@ -183,7 +183,7 @@ begin_routed_hosts() {
     }
     begin_hosts 3 || return
     echo 1 >/proc/sys/net/ipv4/ip_forward || skip "no forwarding between hosts"
-    echo 'answer-timeout-ms = 30000' >"$WORK/blkin.conf" # all hosts answer, however busy this machine is
+    echo "answer-timeout-ms = $((30000 * PATIENCE))" >"$WORK/blkin.conf" # all hosts answer, however busy this machine is
     start_broker "$BROKER_PORT" 0.0.0.0 && start_collect || return
     for host in 1 2 3; do
         on "$host" ip route add default via "10.77.$host.1" && start_agent "$host" || return

@@ -12,7 +12,7 @@ need_hosts "$@"
 private_begin
 AGENT_OPTIONS=(--ring-bytes=16M --linger-ms=700 --fetch-interval-ms=1000)
 begin_hosts 3 || exit 1
-echo 'answer-timeout-ms = 30000' >"$WORK/blkin.conf" # all hosts answer, however busy this machine is
+echo "answer-timeout-ms = $((30000 * PATIENCE))" >"$WORK/blkin.conf" # all hosts answer, however busy this machine is
 echo "round trips to the broker: $DELAY_BY"
 start_far_broker && start_collect || exit 1
 for host in 1 2 3; do
@@ -82,7 +82,7 @@ for steps in 0 1; do
 done
 
 # All traces with spans of a service, requested on a host that does not run the service.
-timeout 60 "$blkin" keep --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/1/run" \
+timeout $((60 * PATIENCE)) "$blkin" keep --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/1/run" \
     --last=$((SECONDS - begun + 2))s --service=store-2 \
     >"$WORK/kept" 2>&1
 jq -e '.done and (.traces | length) > 0 and any(.hosts[]; .host == "store-2" and .spans > 0)' "$WORK/kept" >/dev/null ||
