@@ -121,11 +121,12 @@ static void add_spans(struct exporter *exporter, unsigned count)
 
 #define BATCH_SPANS 2
 
-/* Without a spool the exporter needs its collector at the start. */
 static struct exporter *open_exporter(const char *endpoint, bool has_spool)
 {
     struct exporter_options options = {
-        .transport = {.endpoint = endpoint, .request_timeout_ms = 5000, .compression = compression},
+        .transport = {.endpoint = endpoint,
+                      .request_timeout_ms = PATIENCE_MS,
+                      .compression = compression},
         .require_collector = !has_spool,
         .batch_spans = BATCH_SPANS,
         .batch_bytes = 1 << 20,
@@ -170,9 +171,8 @@ static void check_account(const struct exporter_counts *counts)
     CHECK(counts->spans == accepted + undelivered + counts->outcome[OUTCOME_NO_MEMORY]);
     CHECK((undelivered == 0) == (reports == 0));
     CHECK(starve.failed != 0 || (counts->requests == 3 && counts->retries == 0));
-    /* The collector may have received an undelivered span. If there was no memory to read an
-     * answer, the spans arrive again: libcurl itself repeats the request on a connection that it
-     * has used before. The collector does not read compressed bodies. */
+    /* An undelivered span may have arrived. Without memory to read an answer, libcurl repeats a
+     * request on a used connection. The collector does not read compressed bodies. */
     if (compression == COMPRESSION_NONE)
         CHECK(received >= accepted &&
               received <= (counts->requests + (starve.failed != 0)) * BATCH_SPANS);
