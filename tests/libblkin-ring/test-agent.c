@@ -168,9 +168,9 @@ TEST(slow)
     CHECK(!ring_map());
     __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
     WORK_UNTIL(ring_map(), (record(), made++));
-    CHECK(spans(&memory) == made && made > 10);
-    CHECK(agent_asked(&agent) == 1);
-    CHECK(memory.head->lost == 0 && memory.head->missed_until_ns == 0);
+    const bool is_late = agent_asked(&agent) > 1; /* busy machine: the program has asked again */
+    CHECK(made > 0 && (is_late ? spans(&memory) < made : spans(&memory) == made));
+    CHECK(is_late == (memory.head->lost > 0) && is_late == (memory.head->missed_until_ns > 0));
 }
 
 /* The agent accepts connections, and never answers. The program closes its descriptor after each
@@ -553,7 +553,7 @@ TEST(rules)
     memory_set_rules(&memory.memory, "*>5s");
     agent_start(&agent, &memory);
     blkin_init();
-    CHECK(rule_is_above_s(5) || host_has_rules());
+    RECORD_UNTIL(rule_is_above_s(5) || host_has_rules());
     memory_set_rules(&memory.memory, "*>7s, max=2/s");
     RECORD_UNTIL(rule_is_above_s(7) || host_has_rules());
     before = rings_count(&memory, BLKIN_EVENT_PROCESS);
