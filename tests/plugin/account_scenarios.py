@@ -213,11 +213,10 @@ def slow_clients():
 
         begin = time.monotonic()
         silent, dripping, unread = connect(), connect(), connect()
-        silent_ends = None
         unread.sendall(b"GET /metrics HTTP/1.1\r\nHost: blkin\r\n\r\n")  # and never reads
         silent.settimeout(0.05)
         written = run.sink.load_stats()["written"]
-        scrapes = 0
+        scrapes, silent_ends = 0, None
         while not silent_ends:
             expect(time.monotonic() < begin + LIMIT, "the silent client is never disconnected")
             try:

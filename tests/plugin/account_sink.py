@@ -86,7 +86,8 @@ class Sink:
         return int(wait_until(lambda: re.search(pattern, self.said()), "a port")[1])
 
     def load_stats(self):
-        """Reads the statistics file, which is whole at any time."""
+        """Reads the statistics file, which is whole at any time once the sink has made it."""
+        wait_until(lambda: os.path.exists(self.stats), "the statistics file")
         with open(self.stats, encoding="utf-8") as file:
             stats = json.load(file)
         expect(stats["pid"] == self.process.pid and stats["sink"] == "sink.blkin.zipkin", stats)
