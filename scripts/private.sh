@@ -203,6 +203,7 @@ sessiond_is_free() {
 # would continue untraced.
 start_sessiond() {
     export LTTNG_UST_REGISTER_TIMEOUT=${LTTNG_UST_REGISTER_TIMEOUT-60000}
+    export LTTNG_APP_SOCKET_TIMEOUT=60 # seconds; default 5: a slower program would lose its registration
     wait_for 10 - "the end of the earlier session daemon" sessiond_is_free || return
     start_part sessiond lttng-sessiond --no-kernel
     wait_for 20 sessiond "the session daemon's answer" sessiond_answers
@@ -321,7 +322,7 @@ start_blkin_agent() {
 # ---- Zipkin -----------------------------------------------------------------------------------------
 
 zipkin_get() {
-    curl -fsS --max-time 10 "$ZIPKIN_URL/$1"
+    curl -fsS --max-time $((10 * ${PATIENCE:-1})) "$ZIPKIN_URL/$1"
 }
 
 zipkin_healthy() {

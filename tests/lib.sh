@@ -78,7 +78,7 @@ record_requests() {
 
 # send_recorded ENDPOINT FOLDER...: sends the spans of recorded traces.
 send_recorded() {
-    start_collector "$@"
+    IDLE_TIMEOUT_MS="$IDLE_TIMEOUT_MS,request-timeout-ms=$((30000 * PATIENCE))" start_collector "$@"
     wait_part collector 120 || {
         show_log collector
         fail "babeltrace2 of ${*:2} to $1 has failed"
@@ -105,7 +105,7 @@ ask_service() {
     "$PYTHON" - "$BLKIN_RUNTIME_DIR/$1.sock" "${@:2}" <<'PY'
 import json, socket, sys
 with socket.socket(socket.AF_UNIX) as s:
-    s.settimeout(5)
+    s.settimeout(60)
     s.connect(sys.argv[1])
     s.sendall(sys.argv[2].encode() + b"\n")
     text = b""

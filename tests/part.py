@@ -18,7 +18,7 @@ def options(keys):
 def page(url):
     """Returns the text of a page; None: the server starts or ends, and there is no whole page."""
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
             return answer.read().decode()
     except (OSError, http.client.HTTPException):
         return None

@@ -13,7 +13,6 @@
 # - still: `blkin agent`, while the process that stores the rings stands still
 # - program: another program, which records all the time
 # - sessiond: LTTng's session daemon; the agent does not need it
-#
 # Prints the counts. check_kills.py says what is a failure.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -51,10 +50,6 @@ has_other_fdserver() {
 # Checks that the program has asked for rings since the last ones were gone.
 has_rings() {
     [ "$(ring_bytes 2>/dev/null)" -gt 0 ] 2>/dev/null
-}
-
-now_ns() {
-    date +%s%N
 }
 
 start_program() {
@@ -125,7 +120,7 @@ done
 # requests to keep, a few times a second, with their end times; none is slow by chance
 (
     while read -r line; do
-        case $line in keep*) printf '%s %s\n' "$(now_ns)" "${line#keep }" ;; esac
+        case $line in keep*) printf '%s %s\n' "$(date +%s%N)" "${line#keep }" ;; esac
     done < <(tail -n +1 -f --pid=$$ "$WORK/requests.log") >"$WORK/planted"
 ) &
 (
@@ -149,6 +144,8 @@ wait_for 30 agent "rings of the program" has_rings || exit 1
 wait_for 30 agent "an alarm after the kills" has_alarms $(($(status totals alarms) + 2)) || exit 1
 kill $maker
 wait $maker 2>/dev/null
+printf 'service server\n' >&"$REQUESTS" # behind the maker's last lines
+wait_for 30 requests "the maker's last request" grep -qx service "$WORK/requests.log" || exit 1
 # not by KILL: a writer counts a span after its end
 for ((n = 1; n <= writers; n++)); do
     stop_part "writer$n" TERM

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/agent/recording.sh"
-LINGER_MS=60000 recording_begin
+LINGER_MS=60000 ANSWER_MS=$((30000 * PATIENCE)) recording_begin
 ulimit -c 0
 start_all_parts
 

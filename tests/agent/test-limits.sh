@@ -4,7 +4,7 @@
 # timeout: 180
 set -u
 . "$SRC/tests/agent/recording.sh"
-LINGER_MS=1000 ANSWER_MS=10000 recording_begin
+LINGER_MS=1000 ANSWER_MS=$((30000 * PATIENCE)) recording_begin
 start_taker || exit 1
 RULES='many:request>1ns, max=100000/s' start_requests
 
@@ -32,7 +32,7 @@ wait_for 20 agent "all spans" is_delivered || exit 1
 [ "$(all_spans)" = 30 ] || fail "$(all_spans) spans for 10 requests"
 
 # A request for the traces of a service has a separate limit. The agent counts the remaining traces, too.
-start_again --fetch-traces=10 --linger-ms=20000
+start_again --fetch-traces=10 --linger-ms=60000
 make "fast 5"
 wait_for 20 agent "five that wait" is pending_traces 5 || { status; exit 1; }
 make "service third"

@@ -86,8 +86,11 @@ log-level = info
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def status(self):
-        answer = self.ask("status", "--json", "agent")
-        return json.loads(answer.stdout) if answer.returncode == 0 else {}
+        for _ in range(3):  # a busy agent may miss the time limit of an answer
+            answer = self.ask("status", "--json", "agent")
+            if answer.returncode == 0:
+                return json.loads(answer.stdout)
+        return {}
 
     def wait(self, what, of):
         return wait_until(lambda: of(self.status()), lambda: f"{what}; {self.status()}, {self.said()}", every_s=0.1)
@@ -255,11 +258,12 @@ class ClusterTest(unittest.TestCase):
         asked = self.peers(broker, "store-1", cluster_wants_per_s=5).wait_state()
         loud = self.peers(broker, "store-2").wait_state(hosts=["store-1", "store-2"])
         quiet = self.peers(broker, "store-3").wait_state(hosts=["store-1", "store-2", "store-3"])
+        begun = time.monotonic()
         loud.say("want 200")
         wait_until(lambda: len(asked.got()) + len(asked.over) == 200, "200 wants")
-        self.assertGreater(len(asked.over), 100)
+        self.assertGreater(len(asked.over), 140 - 5 * (time.monotonic() - begun))  # a host saves up the share of 10 s
         quiet.say("want 2")
-        wait_until(lambda: set(quiet.sent) <= set(asked.got()), "the other host's wants")
+        wait_until(lambda: len(quiet.sent) == 2 and set(quiet.sent) <= set(asked.got()), "the other host's wants")
 
     def test_strange_messages(self):
         broker = self.broker().start()
@@ -277,8 +281,6 @@ class ClusterTest(unittest.TestCase):
         peer.wait_state(hosts=["store-1", "store-3"], away=["store-3"])
         self.assertEqual(peer.report()["malformed"], 5)
         self.assertIn("a message of host store-2 has a wrong form", peer.said())
-
-    # ---- kills of the broker
 
     def missing(self, peers):
         return sum((len(peers) - 1) * len(peer.sent) - len(peer.answers[peer.name]) for peer in peers)
@@ -299,16 +301,15 @@ class ClusterTest(unittest.TestCase):
             broker.start()
         for peer in peers:
             peer.say("load 0")
+            peer.report()  # then it sends no more wants
         wait_until(lambda: self.missing(peers) <= 0, lambda: f"all answers: {self.missing(peers)} are missing", 60)
         for peer in peers:
-            others = [other for other in peers if other is not peer]
+            others, report = [other for other in peers if other is not peer], peer.report()  # behind its other lines
             self.assertEqual(sorted(peer.got()), sorted(sum((other.sent for other in others), [])))
             self.assertEqual(sorted(answer[:2] for answer in peer.answers[peer.name]),
                              sorted((one, other.name) for one in peer.sent for other in others))
-            self.assertEqual([peer.report()[name] for name in ("dropped", "refused", "malformed")], [0, 0, 0])
+            self.assertEqual([report[name] for name in ("dropped", "refused", "malformed")], [0, 0, 0])
         print(f"{KILLS} kills: {sum(len(peer.sent) for peer in peers)} wants, none lost, none twice")
-
-    # ---- a crowd
 
     def test_crowd(self):
         broker = self.broker(self.shipped(("^(cafile|certfile|keyfile|password_file|acl_file).*", ""),
@@ -323,6 +324,7 @@ class ClusterTest(unittest.TestCase):
             peers.say(f"load {WANTS_PER_S // BATCH // PROCESSES} {BATCH}")
         pause(LOAD_S)
         for peers in crowd:
+            wait_until(lambda: peers.report(order="figures")["wants"], "wants")  # pylint: disable=cell-var-from-loop
             peers.say("load 0")
 
         def has_all():
@@ -468,7 +470,7 @@ cluster-config = yes""").start()
         agent.start()
         agent.wait("version 4 from the start", lambda status: of_topic(status, "version") == "version 4")
         self.assertTrue(self.publish(broker, "blkin-admin", "-n"))
-        agent.wait("no text", lambda status: "cluster_config" not in status)
+        agent.wait("no text", lambda status: status and "cluster_config" not in status)
         self.assertNotIn("alarm-poll-ms", agent.status()["keys_in_force"])
 
         # a wrong password
@@ -478,8 +480,6 @@ cluster-config = yes""").start()
         why = f'the broker refuses user "{host}"'
         agent.wait(why, lambda status: why in status.get("cluster", {}).get("error", ""))
         self.assertIn(why, agent.failed_check("cluster.answers"))
-
-    # ---- keys
 
     def refused(self, text, **keys):
         end = subprocess.run([PEER, *options({"name": "store-1", "runtime_dir": f"{self.folder}/run",

@@ -17,7 +17,7 @@ wrong() {
 }
 
 blkin() {
-    timeout 20 "$BUILD/bin/blkin" "$@"
+    timeout 100 "$BUILD/bin/blkin" "$@"
 }
 
 # refused STATUS WHAT ARGUMENT...: checks that "blkin config" fails; its messages are in $work/err
@@ -118,7 +118,7 @@ refused 1 "a folder" check "$work"
 in_etc() { # ARGUMENT...: runs blkin as nobody, with $work/etc as /etc
     # shellcheck disable=SC2016
     unshare -m sh -c 'mount --bind "$0" /etc && exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"' \
-        "$work/etc" timeout 20 "$BUILD/bin/blkin" "$@"
+        "$work/etc" timeout 100 "$BUILD/bin/blkin" "$@"
 }
 # (other users cannot reach a checkout below a closed home, as /root is)
 if [ "$(id -u)" = 0 ] && setpriv --reuid nobody --regid nogroup --clear-groups test -x "$BUILD/bin/blkin"; then

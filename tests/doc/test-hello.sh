@@ -42,12 +42,12 @@ start_blkin_agent http://127.0.0.1:9 || exit 1
 recorded() {
     rm -rf rings
     bash -c "$(command_of ./hello)" && ./daemon && bash -c "$(command_of 'blkin agent')" >dumped 2>&1 &&
-        blkin show --list rings >list && grep -q 'hello: write$' list && grep -q 'gateway: write$' list
+        blkin show --list rings >list && grep -q 'hello: write$' list && grep -q 'gateway: write$' list &&
+        blkin stat --once rings >stat && grep -q '^store: journal ' stat
 }
-wait_for 20 agent "the spans of hello and daemon in the rings" recorded || fail "$(<dumped)"
+wait_for 20 agent "the spans of hello and daemon, and the forked child's step" recorded || fail "$(<dumped)"
 id=$(awk '/hello: write$/ { print $1; exit }' list) # the daemon's may be slower
 bash -c "$(command_of 'blkin show') $id" >shown || fail "blkin show: status $?"
 grep -q '─hello: journal ' shown && grep -q '^longest self time: hello: ' shown || fail "blkin show says: $(<shown)"
 blkin graph rings >graph || fail "blkin graph: status $?"
 grep -A 1 '^gateway' graph | grep -q '^└─ store ' || fail "the daemon's servers are not one trace: $(<graph)"
-blkin stat --once rings | grep -q '^store: journal ' || fail "the forked child has no step"

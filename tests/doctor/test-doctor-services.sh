@@ -180,8 +180,8 @@ wait_for 40 agent "that all is well beside blkin agent" agent_is_well || {
     show_doctor
     exit 1
 }
-run_client 400 && "$BUILD/bin/blkin" keep --last=1m >"$WORK/kept" 2>&1 # a scan of the rings
-grep -q '^trace' "$WORK/kept" || fail "blkin keep finds nothing: $(<"$WORK/kept")"
+finds_traces() { "$BUILD/bin/blkin" keep --last=1m 2>&1 | tee "$WORK/kept" | grep '^trace' >/dev/null; } # in the rings
+run_client 400 && wait_for 20 agent "traces" finds_traces || fail "blkin keep finds nothing: $(<"$WORK/kept")"
 is_too_short() {
     run_client 40 && doctor --section=agent --seconds=86400 && [[ $(said ring.seconds note) == *'the rings hold only'* ]]
 }

@@ -177,6 +177,7 @@ start_viewer
 start_stack && run_client 1 || exit 1
 consumer=$(pgrep -x lttng-consumerd)
 kill -STOP "$consumer"
+wait_for 10 - "its stop" grep -q '^State:.T' "/proc/$consumer/status" || exit 1
 names consumerd.runs 'is stopped' 'a consumer daemon that hangs'
 run_client 400 || exit 1
 kill -CONT "$consumer"
@@ -203,9 +204,7 @@ stop_part store
 start_registered
 all_is_well
 other_control='' other_data='' other_live=''
-free_port other_control
-free_port other_data
-free_port other_live
+for port in control data live; do free_port other_$port; done
 start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$other_control" -D "tcp://127.0.0.1:$other_data" \
     -L "tcp://127.0.0.1:$other_live" -o "$WORK/other-relayd"
 wait_for 20 other-relayd "the other relay daemon's port" listening "$other_control" || exit 1

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from selenium import webdriver
-from selenium.common.exceptions import TimeoutException
+from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -49,11 +49,11 @@ def wait_for_texts(browser, texts, what):
 
 
 def select_span(browser, name):
-    """Selects a span. Its details then appear beside the timeline."""
-    row = next((r for r in browser.find_elements(By.XPATH, "//*[not(*)]") if r.text == name), None)
-    if not row:
-        sys.exit(f"the page has no row \"{name}\"")
-    ActionChains(browser).move_to_element(row).click().perform()
+    """Selects a span, whose details then appear beside the timeline. The page may still replace its elements."""
+    def select(_):
+        row = next((r for r in browser.find_elements(By.XPATH, "//*[not(*)]") if r.text == name), None)
+        return row and (ActionChains(browser).move_to_element(row).click().perform() or True)
+    WebDriverWait(browser, DEADLINE, ignored_exceptions=[StaleElementReferenceException]).until(select)
 
 
 def screenshot(browser, path):

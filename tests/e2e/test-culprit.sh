@@ -25,11 +25,10 @@ has_culprit() {
     [ "$traces" -eq $((requests / 2)) ] || fail "$traces writes in $2, expected $((requests / 2))"
 }
 
-# find_culprit SPAN NAME: records requests, and checks them. A machine that stands still for a while is a fault, too: then
-# the requests are made again.
+# find_culprit SPAN NAME: records requests, and checks them; again, if the machine stood still, which is a fault, too.
 find_culprit() {
     local try
-    for try in 1 2 3; do
+    for try in {1..8}; do
         record_requests "$2-$try" $requests
         send_recorded "file:$WORK/$2-$try.json" "$WORK/$2-$try"
         has_culprit "$1" "$WORK/$2-$try.json" && mv "$WORK/$2-$try.json" "$WORK/$2.json" && return

@@ -67,11 +67,11 @@ consumerd=$(pid_of_consumerd) || exit 1
 # shellcheck disable=SC2086 # a list
 kill -STOP $consumerd
 wait_for 30 collector "the message about the stalled session" \
-    says collector 'trace time stands still for 1[0-9] s: LTTng.s session or consumer daemon hangs, or' || exit 1
+    says collector 'trace time stands still for [1-9][0-9]* s: LTTng.s session or consumer daemon hangs, or' || exit 1
 stands_still
 [ "$(metric streams_open)" -gt 0 ] || fail "there is no stream any more"
 wait_for 30 nobody "the message about the session that does not exist" \
-    says nobody 'trace time stands still for 1[0-9] s: there is no session of this name' || exit 1
+    says nobody 'trace time stands still for [1-9][0-9]* s: there is no session of this name' || exit 1
 
 # The remedy is other daemons. The sink finds and reads the next session of this name.
 kill_lttng && start_sessiond && start_live_session live && wait_attached || exit 1
@@ -81,26 +81,26 @@ wait_for 30 collector "the spans of the next session" accepted 300 || exit 1
 
 # A sink that is stopped: once trace time has passed that moment, the sink has read all earlier events.
 kill -STOP "${private_pid[collector]}"
-record 20000
+record 10000
 lttng stop live >/dev/null || fail "lttng stop"
 stopped=$(date +%s.%3N)
 kill -CONT "${private_pid[collector]}"
 wait_for 30 collector "trace time after the session's stop" since "$stopped" || exit 1
-[ "$(metric events_in_spans_total)" = 20300 ] || fail "$(metric events_in_spans_total) of 20300 spans were read"
+[ "$(metric events_in_spans_total)" = 10300 ] || fail "$(metric events_in_spans_total) of 10300 spans were read"
 
 # A session without its daemons.
 consumerd=$(pid_of_consumerd) || exit 1
 # shellcheck disable=SC2086
 kill -KILL $consumerd
 wait_for 40 collector "the message about the session's end" \
-    says collector 'trace time stands still for 1[0-9] s: the session has ended' || exit 1
+    says collector 'trace time stands still for [1-9][0-9]* s: the session has ended' || exit 1
 stands_still
 [ "$(metric streams_open)" = 0 ] || fail "there are streams without a consumer daemon"
 
-# Each of the three changes has one message. One signal ends each sink.
-[ "$(grep -c 'trace time' "$WORK/collector.log")" = 3 ] || {
+# Each change has one message; a machine that stands still for 10 s makes more changes. One signal ends each sink.
+[ -z "$(grep -o 'trace time [a-z]*' "$WORK/collector.log" | uniq -d)" ] || {
     show_log collector
-    fail "not three messages for three changes"
+    fail "several messages for one change"
 }
 stop_part nobody TERM
 [ $? = 2 ] || fail "the sink without a session did not end as after SIGINT"

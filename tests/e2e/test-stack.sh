@@ -13,7 +13,7 @@ import errno, socket, struct, sys
 WRITE, READ, SNAPSHOT, REPLICATE = 1, 2, 3, 4
 HEADER = struct.Struct(">IIQQII24s")
 host, port = sys.argv[1].split(":")
-peer = socket.create_connection((host, int(port)), timeout=10)
+peer = socket.create_connection((host, int(port)), timeout=100)
 
 def receive(size):
     data = b""

@@ -12,7 +12,7 @@ start_sessiond || exit 1
 export BLKIN_RINGS=$WORK/rings # there, programs that run before the agent look for it
 export BLKIN_SLOW='*>1ns, max=1000/s' BABELTRACE_PLUGIN_PATH=$BUILD/plugins # to the agent, each request is slow
 start_stack || exit 1
-endpoint=$ZIPKIN_URL/api/v2/spans
+export BLKIN_REQUEST_TIMEOUT_MS=$((30000 * PATIENCE)) endpoint=$ZIPKIN_URL/api/v2/spans
 
 start_way() {
     case $1 in

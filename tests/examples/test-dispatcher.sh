@@ -9,7 +9,7 @@ set -u
 threads=6
 
 private_begin
-start_stores 2ms 60ms || exit 1
+start_stores 2ms 300ms || exit 1
 
 run_reads() {
     "$PYTHON" "$read_load" read "$DISPATCHER" $threads "$2" >"$WORK/$1.log" 2>&1 || {

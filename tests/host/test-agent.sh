@@ -28,9 +28,10 @@ start_requests
 wait_recording || exit 1
 before=$(host_status samples)
 wait_for 60 agent "samples of more than 6 s" host_counted samples $((before + 100)) || exit 1
-make "slow 250"
-wait_for 40 agent "the spans" has_spans "$ID" || exit 1
-is_tagged "$ID" || fail "its spans have no tags of the host: $(<"$WORK/taken")"
+has_tags() { # a request during which the sampler stood still has none
+    make "slow 250" && wait_for 40 agent "the spans" has_spans "$ID" && is_tagged "$ID"
+}
+wait_for 60 agent "spans with tags of the host" has_tags || fail "$(<"$WORK/taken")"
 
 # without samples; and with them again, after a reload
 echo 'host = no' >"$WORK/blkin.conf"
@@ -39,17 +40,16 @@ unset BLKIN_HOST
 start_recording --config="$WORK/blkin.conf"
 host_is state off || fail "with host = no, the sampler's state is $(host_status state)"
 echo 'send = all' >"$WORK/blkin.conf"
-timeout 20 "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 || fail "reload: $(<"$WORK/said")"
+wait_for 20 agent "a reload" "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 || fail "reload: $(<"$WORK/said")"
 wait_for 20 agent "samples after a reload" host_counted samples 20 || exit 1
-make "slow 250"
 has_each() { # for a minute after the change to send = all, a slow trace is also fetched: its spans may come twice
-    [[ $(spans_of "$ID") == "3 "* ]] && is_tagged "$ID"
+    make "slow 250" && wait_for 40 agent "the spans" has_spans "$ID" "3 *" && is_tagged "$ID"
 }
-wait_for 40 agent "each span, with tags of the host" has_each || exit 1
+wait_for 60 agent "each span, with tags of the host" has_each || exit 1
 
 # a wrong configuration changes nothing
 echo 'disk = 10ms' >"$WORK/blkin.conf"
-timeout 20 "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 && fail "a wrong configuration was taken"
-grep -q 'the old one stays in force' "$WORK/said" || fail "reload says: $(<"$WORK/said")"
+is_refused() { ! "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 && grep -q 'the old one stays' "$WORK/said"; }
+wait_for 20 agent "the refusal of a wrong configuration" is_refused || fail "reload says: $(<"$WORK/said")"
 host_sampled_more agent || exit 1
 stop_part agent TERM 30 || fail "exit status $? after SIGTERM"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # LTTng records spans and blkin:metric in chunks. The sink tags spans of at least host-min-ms with their host's metrics.
-#
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -8,9 +7,8 @@ set -u
 . "$SRC/tests/agent/recording.sh"
 . "$SRC/tests/host/hosting.sh"
 recording_begin
-# A group that was not sampled for 4 of its periods has no tags, and a span waits for 2 periods. Both times are longer
-# than the pauses of a busy machine.
-export BLKIN_HOST=yes BLKIN_CPU=1s BLKIN_PRESSURE=1s BLKIN_RUN_QUEUE=1s BLKIN_MEMORY=5s
+# A group that was not sampled for 4 of its periods has no tags: this time is longer than the pauses of a busy machine.
+export BLKIN_HOST=yes BLKIN_CPU=3s BLKIN_PRESSURE=3s BLKIN_RUN_QUEUE=3s BLKIN_MEMORY=5s
 
 rotate() {
     timeout 20 lttng rotate recorded >/dev/null || fail "lttng rotate"
@@ -38,6 +36,9 @@ start_agent
 start_requests
 wait_for 20 requests "the program's being traced" is_traced "${private_pid[requests]}" || exit 1
 wait_for 20 agent "samples of the host" host_is recorded_by_lttng true || exit 1
+before=$(host_status samples) since=$SECONDS
+has_later() { ((SECONDS > since + 7)) && host_counted samples $((before + 21)); }
+wait_for 30 agent "samples of each group" has_later || exit 1
 for ((i = 0; i < 4; i++)); do
     request
     # the first two rotations are at random times; the others directly after a request, whose span still waits
@@ -46,8 +47,7 @@ for ((i = 0; i < 4; i++)); do
 done
 request
 # the last span needs a later sample of each group
-before=$(host_status samples) ended=$SECONDS
-has_later() { ((SECONDS > ended + 3)) && host_counted samples $((before + 21)); }
+before=$(host_status samples) since=$SECONDS
 wait_for 30 agent "samples after the last request" has_later || exit 1
 lttng stop recorded >/dev/null || fail "cannot stop the session"
 lttng destroy recorded >/dev/null || fail "cannot end the session"

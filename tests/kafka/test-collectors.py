@@ -31,14 +31,14 @@ receivers:
   kafka:
     brokers: ["{broker}"]
     group_id: otel
+    session_timeout: 60s
     initial_offset: earliest
     traces: {{topic: otlp_proto, encoding: otlp_proto}}
 exporters:
   file: {{path: {file}, flush_interval: 100ms}}
 service:
   telemetry: {{metrics: {{level: none}}}}
-  pipelines:
-    traces: {{receivers: [kafka], exporters: [file]}}
+  pipelines: {{traces: {{receivers: [kafka], exporters: [file]}}}}
 """
 
 
@@ -68,8 +68,8 @@ def convert(trace, sink, endpoint):
 
 def drive(endpoint, *args):
     done = subprocess.run([BUILD + "/tests/plugin/exporter-driver", f"endpoint={endpoint}", "batch-spans=8000", "per-trace=40",
-                           "request-timeout-ms=30000", *args, f"number:{FIRST - 1}", f"add:{SPANS}", "flush", "close"], stdout=subprocess.PIPE,
-                          check=True, timeout=100, env=ENVIRONMENT)
+                           "request-timeout-ms=90000", *args, f"number:{FIRST - 1}", f"add:{SPANS}", "flush", "close"],
+                          stdout=subprocess.PIPE, check=True, timeout=100, env=ENVIRONMENT)
     return json.loads(done.stdout)
 
 

@@ -139,7 +139,7 @@ def test_missing():
         ("an answer", [SHORT], answer([trace(SHORT)], [host("one"), host("two", "waiting")]), "two: has not answered"),
         ("a host", [SHORT], answer([trace(SHORT)], [host("one"), host("two", "away")]), "host two: its agent does not run"),
         ("a snapshot", [SHORT], answer([trace(SHORT)], [host("one", error="no session")]), "host one: no session"),
-        ("seconds", ["--last=5m"], answer([trace(SHORT)], [host("one", back_s=60)]), "its ring goes back only 6"),
+        ("seconds", ["--last=200m"], answer([trace(SHORT)], [host("one", back_s=6000)]), "its ring goes back only 60"),
         ("anything", ["--last=10s"], answer([], [host("one")]), "nothing was found"),
         ("a service", ["--last=10s", "--service=osd"], answer([], [host("one")]), "nothing was found of service osd"),
     ]:

@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     rings_make(&memory, 1 << 24, RING_BYTES_MIN);
     agent_start(&agent, &memory);
     while (read(STDIN_FILENO, text, sizeof(text)) > 0) {
-        printf("asked %u\n", agent_asked(&agent));
+        printf("asked %u\n", __atomic_load_n(&agent.answered, __ATOMIC_ACQUIRE));
         (void)fflush(stdout);
     }
     if (rings_walk_all(&memory, find, &found).bad != 0)

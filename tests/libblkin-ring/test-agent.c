@@ -98,11 +98,10 @@ TEST(late)
     record();
     blkin_span_begin(&span, "request", BLKIN_SERVER, NULL);
     CHECK(!blkin_span_is_recorded(&span));
-    CHECK(ring_find_state() == RING_AWAITED);
-    CHECK(*blkin_gate_ == BLKIN_LOOKS_FOR_RINGS);
+    CHECK(ring_find_state() == RING_AWAITED && *blkin_gate_ == BLKIN_LOOKS_FOR_RINGS);
     begin_recording();
     CHECK(*blkin_gate_ == 1);
-    CHECK(agent_asked(&agent) >= 1 && agent_asked(&agent) < 4); /* again, if an answer is late */
+    CHECK(agent_asked(&agent) >= 1 && agent_asked(&agent) <= PATIENCE_MS / 5000); /* each 5 s */
     CHECK(memory.head->lost > 0 && memory.head->missed_until_ns > memory.head->created_ns);
     agent_stop(&agent);
     /* the periodic work needs no agent */
@@ -153,7 +152,7 @@ TEST(refused)
 
 /* ---- an agent that does not answer ---- */
 
-/* A busy agent answers after 0.5 s. The program waits on the connection that it has. Then the spans
+/* A busy agent answers after 0.8 s. The program waits on the connection that it has. Then the spans
  * that it has made meanwhile are in the rings. */
 TEST(slow)
 {
@@ -162,13 +161,14 @@ TEST(slow)
 
     agent.is_busy = true;
     agent_start(&agent, &memory);
-    blkin_init();
     begun_ns = monotonic_ns();
-    WORK_UNTIL(monotonic_ns() - begun_ns > 500000000, (record(), made++));
+    blkin_init();
+    WORK_UNTIL(monotonic_ns() - begun_ns > 800000000, (record(), made++));
     CHECK(!ring_map());
     __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
     WORK_UNTIL(ring_map(), (record(), made++));
-    const bool is_late = agent_asked(&agent) > 1; /* busy machine: the program has asked again */
+    /* busy machine: the program has asked again, or has no room for spans that wait */
+    const bool is_late = memory.head->lost > 0 && monotonic_ns() - begun_ns > SECOND;
     CHECK(made > 0 && (is_late ? spans(&memory) < made : spans(&memory) == made));
     CHECK(is_late == (memory.head->lost > 0) && is_late == (memory.head->missed_until_ns > 0));
 }
@@ -187,8 +187,7 @@ TEST(silent)
         record();
         is_closed = is_closed || (agent_asked(&agent) > 0 && high_descriptor() < 0);
     }
-    CHECK(is_closed);
-    CHECK(!ring_map());
+    CHECK(is_closed && !ring_map());
     agent_stop(&agent);
     RECORD_UNTIL(ring_find_state() == RING_AWAITED);
     CHECK(high_descriptor() < 0);
@@ -246,8 +245,7 @@ TEST(wrong)
     memory.head->mark++;
     agent_start(&agent, &memory);
     RECORD_UNTIL(agent_asked(&agent) >= 2);
-    CHECK(!ring_map());
-    CHECK(spans(&memory) == 0);
+    CHECK(!ring_map() && spans(&memory) == 0);
     memory.head->mark--;
     RECORD_UNTIL(spans(&memory) > 0);
 }
@@ -308,7 +306,7 @@ TEST(replaced_while_fast)
 
     agent_start(&agent, from);
     RECORD_UNTIL(spans(from) > 0);
-    for (int i = 0; i < 20 && !is_early; i++) {
+    for (int i = 0; i < 100 && !is_early; i++) {
         const unsigned events = rings_count(from, BLKIN_EVENT_PROCESS);
         const struct ring_map *map = ring_map();
         int64_t begun_ns;
@@ -333,19 +331,22 @@ TEST(replaced_while_fast)
 TEST(exchanged)
 {
     unsigned made;
+    int64_t begun_ns = 0;
 
     begin_recording();
     made = spans(&memory);
     __atomic_store_n(&agent.is_busy, true, __ATOMIC_RELEASE);
     leave_for(&memory, &other);
-    WORK_UNTIL(!ring_map(), (record(), made++));
+    WORK_UNTIL(!ring_map(), (begun_ns = monotonic_ns(), record(), made++));
     for (unsigned i = 0; i < 20; i++, made++)
         record();
     __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
     WORK_UNTIL(spans(&other) > 0, (record(), made++));
-    CHECK(spans(&memory) + spans(&other) == made);
+    const bool is_late = other.head->lost > 0 && monotonic_ns() - begun_ns > SECOND; /* see slow */
+    const unsigned found = spans(&memory) + spans(&other);
+    CHECK(is_late == (other.head->lost > 0) && (is_late ? found < made : found == made));
     check_memory_gets_nothing();
-    CHECK(agent_asked(&agent) >= 2 && agent_asked(&agent) < 6); /* again, if an answer is late */
+    CHECK(agent_asked(&agent) >= 2 && agent_asked(&agent) <= PATIENCE_MS / 5000);
 }
 
 /* A memory that the program has used before is mapped at the same address. So a program that
@@ -489,7 +490,7 @@ TEST(forked_from_left)
 
     begin_recording();
     leave_for(&memory, &other);
-    for (int i = 0; i < 50; i++) {
+    for (int64_t end_ms = 0; !found && wait_up_to(PATIENCE_MS, &end_ms);) {
         const pid_t child = fork();
 
         if (child == 0)

@@ -44,14 +44,14 @@ static int record_contained(void)
 
     CHECK(blkin_set_slow("*>0ns") == 0);
     blkin_init();
-    RECORD_UNTIL(spans(&memory) > 0);
+    RECORD_UNTIL(spans(&memory) > 0 && rings_count(&memory, BLKIN_EVENT_PROCESS) > 0 &&
+                 rings_count(&memory, BLKIN_EVENT_SLOW) > 0);
     blkin_init_new_trace(&trace, "op", &endpoint);
     BLKIN_TIMESTAMP(&trace, NULL, "queued");
     return check_status();
 }
 
-/* The container's program has the pid 1 and its own clock. The agent may have another clock, too.
- */
+/* The container's program has the pid 1 and its own clock. The agent may have another clock. */
 static void check_namespaces(int64_t agent_ahead_s)
 {
     const unsigned all = 1U << BLKIN_EVENT_SPAN | 1U << BLKIN_EVENT_PROCESS |

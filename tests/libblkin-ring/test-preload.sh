@@ -98,10 +98,8 @@ for action in kill trap errno; do
 done
 # alarms and usage need no system call under a filter
 for when in before after; do
-    agent_begins "alarms-$when"
-    BLKIN_SLOW='*>0ns' BLKIN_SAMPLING=always,usage=3 traced filtered timeout 20 "$programs/filtered" kill $when fork $((++port)) ||
-        fail "alarms and usage, $when: status $?"
-    agent_found "alarms-$when" 3 3 "$([ $when = after ] && echo 2 || echo 1)"
+    BLKIN_SLOW='*>0ns' BLKIN_SAMPLING=always,usage=3 finds "alarms-$when" 3 "$([ $when = after ] && echo 2 || echo 1)" \
+        timeout $((20 * PATIENCE)) "$programs/filtered" kill $when fork $((++port))
 done
 agent_begins left
 RUN=,seccomp=leave traced filtered timeout $((20 * PATIENCE)) "$programs/filtered" kill before prctl 7703 || fail "left: status $?"
@@ -112,7 +110,7 @@ finds inherited 4 1 setpriv --no-new-privs "$programs/inherits" "$programs/trick
 
 # the doctor does not report that a traced program is untraced
 agent_begins doctor
-for _ in 1 2 3 4 5 6 7 8; do
+for try in 1 2 3 4 5 6 7 8; do
     begins server setpriv --no-new-privs "$programs/inherits" "$programs/serve" 7706 epoll 2
     server=$!
     wait_for 20 - "the server" listening 7706 || exit 1
@@ -123,6 +121,7 @@ done
 REQUEST_HOLD=$WORK/doctor/go begins client "$programs/request" 7706 2 10
 client=$!
 wait_for 20 - "the server's rings" has_rings || exit 1
+wait_for 20 - "$((try + 1)) answers of the agent" agent_answered doctor $((try + 1)) || exit 1
 "$BUILD/bin/blkin" doctor --json --pid="$(pgrep -x serve)" |
     jq -e '[.checks[].id] | index("program.preloaded") and (index("program.filtered") | not)' >/dev/null || fail "the doctor"
 touch "$WORK/doctor/go"

@@ -163,7 +163,7 @@ TEST(test_sampling_file)
             blkin_span_begin(&span, "root", BLKIN_SERVER, NULL);
         });
     }
-    (void)alarm(10); /* ends a test that hangs */
+    (void)alarm(PATIENCE_MS / 1000); /* ends a test that hangs */
     CHECK(blkin_set_sampling("always") == 0 && remove(sampling_file) == 0);
     (void)alarm(0);
 }

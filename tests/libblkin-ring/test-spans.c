@@ -555,7 +555,7 @@ TEST(test_alarms_of_children)
     CHECK(pthread_mutex_lock(&blkin_sampling_source.lock) == 0);
     pid = fork();
     if (pid == 0) {
-        (void)alarm(10); /* ends a child that hangs */
+        (void)alarm(PATIENCE_MS / 1000); /* ends a child that hangs */
         check_failures = 0;
         CHECK(blkin_set_sampling("always") == 0);
         blkin_slow_refresh();

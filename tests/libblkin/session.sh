@@ -41,7 +41,7 @@ recorded() {
 sunk() {
     lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
     start_part "$1-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$1" \
-        -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$1.json\"${2-}"
+        -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$1.json\",idle-timeout-ms=60000${2-}"
     wait_part "$1-sink" 60 || {
         show_log "$1-sink"
         fail "$1: the sink has failed"

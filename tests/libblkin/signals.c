@@ -3,7 +3,7 @@
  *
  *     usage: signals DELIVERIES|loading
  *
- * Ends after DELIVERIES signals, or after 15 s: on a busy machine, each signal waits for two
+ * Ends after DELIVERIES signals, or after 15 s and LEAST: on a busy machine, each waits for two
  * threads. Prints how many spans the thread and the handler have ended. The program makes its first
  * span before it installs the handler, as doc/library.md requires. loading: a handler that runs
  * before the first span loses its events, and does no other harm.
@@ -27,6 +27,7 @@
 
 #define PER_SPAN 10 /* annotations of one of the handler's spans */
 #define END_NS   INT64_C(15000000000)
+#define LEAST    1000 /* deliveries */
 
 static struct blkin_span handler_span;
 static volatile sig_atomic_t delivered;
@@ -60,9 +61,8 @@ static void *interrupt(void *unused)
     while (delivered < wanted) {
         const sig_atomic_t before = delivered;
 
-        if (monotonic_ns() >= end_ns && before + PER_SPAN < wanted)
+        if (monotonic_ns() >= end_ns && before >= LEAST && before + PER_SPAN < wanted)
             wanted = (before / PER_SPAN + 1) * PER_SPAN; /* the handler's last span is whole */
-
         pthread_kill(recorder, SIGUSR1);
         while (delivered == before)
             sched_yield();

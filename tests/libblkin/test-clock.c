@@ -174,7 +174,7 @@ static void test_no_jump(void)
     const uint64_t begin = blkin_monotonic_ns();
     uint64_t before = 0, changes = 0, next_ns = clock_next_line_ns, ticks, ns;
 
-    while (changes < 6 && blkin_monotonic_ns() - begin < UINT64_C(20000000000)) {
+    while (changes < 6 && blkin_monotonic_ns() - begin < 60 * BILLION) {
         ticks = blkin_ticks();
         ns = blkin_clock_ns(ticks);
         CHECK(ns >= before);
@@ -182,7 +182,7 @@ static void test_no_jump(void)
         if (blkin_clock.line != line) {
             /* where the new line begins, both lines have the same time, unless the thread was
              * delayed */
-            CHECK((int64_t)(ticks - line->ticks - line->span) >
+            CHECK((int64_t)(clock_last.ticks - line->ticks - line->span) >
                       (int64_t)clock_ticks_in(UNREAD_NS, line->later) ||
                   difference(clock_ns_on_line(line, blkin_clock.line->ticks),
                              blkin_clock.line->ns) <= 1);
@@ -206,14 +206,14 @@ static void test_steps(void)
         ;
     line->ns += UINT64_C(5000000000);
     line->span = ticks - line->ticks; /* the line ends now */
-    CHECK(difference(blkin_clock_ns(ticks), blkin_monotonic_ns()) < CLOCK_STEP_NS);
+    CHECK(error_ns() < CLOCK_STEP_NS);
 
     line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;
     line->ticks +=
         clock_ticks_in(UINT64_C(3600000000000), line->later); /* an hour ahead of the counter */
     clock_last.ticks = line->ticks;
     ticks = blkin_ticks();
-    CHECK(difference(blkin_clock_ns(ticks), blkin_monotonic_ns()) < CLOCK_STEP_NS);
+    CHECK(error_ns() < CLOCK_STEP_NS);
     CHECK(error_ns() < EXACT_NS);
 
     clock_last.ticks = ticks - (UINT64_C(1) << 63); /* not a rate */

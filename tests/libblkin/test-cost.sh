@@ -10,10 +10,10 @@ cost=$programs/cost
 # writes HOW: runs "cost writes" until it succeeds. On a busy machine the calls may last until periodic work is due,
 # which writes.
 writes() {
-    for _ in 1 2 3 4 5 6; do
+    for _ in {1..20}; do
         "$cost" writes && return
     done
-    fail "writes $1: failed six times (a signal: it has written to memory that threads share)"
+    fail "writes $1: failed 20 times (a signal: it has written to memory that threads share)"
 }
 
 # Without a session daemon, a fork does not call getpeername() for descriptors, and a child makes few system calls.

@@ -14,7 +14,7 @@ make_spans() {
 check() {
     recorded "$1"
     "$PYTHON" "$SRC/tests/libblkin/check_spans.py" "$2" "$WORK/$1.json" &&
-        grep -q " + $3 duplicate + 0 late + 1 of processes; missing: 0 events" "$WORK/$1-sink.log" || {
+        grep -q " + $3 duplicate + 0 late + [1-9][0-9]* of processes; missing: 0 events" "$WORK/$1-sink.log" || {
         show_log "$1-sink"
         fail "$1: the spans or the account differ"
     }
@@ -110,7 +110,7 @@ PY
 
 # LTTng selects spans by filters on each field
 declare -A names=(
-    ['duration > 2000000000']="times"
+    ['duration > 2400000000 && duration < 2600000000']="times" # others may be longer, on a busy machine
     ['flags & 4']="root stepped" # spans that failed, or have a step that failed
     ['(flags >> 8) == 3']="late too much"
     ['(flags & 1) != 0 && (flags >> 8) == 2']="debug"

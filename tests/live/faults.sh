@@ -136,8 +136,7 @@ fault_away() { # the reader dies while its spans wait for a collector
 choose_live_places
 free_port port
 start_collector_part
-# At its end `blkin live` reads recorded events for up to flush-timeout-ms and 5 s: enough for a busy machine.
-options=(--endpoint="http://127.0.0.1:$port" --batch-timeout-ms=100 --flush-timeout-ms=60000)
+options=(--endpoint="http://127.0.0.1:$port" --batch-timeout-ms=100)
 start_sessiond || exit 1
 start_live "${options[@]}"
 wait_read || exit 1

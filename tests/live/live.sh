@@ -8,14 +8,15 @@
 blkin=$BUILD/bin/blkin
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
 
-# Chooses ports and folders of a `blkin live`, in LIVE_OPTIONS.
+# Chooses ports and folders of a `blkin live`, in LIVE_OPTIONS. At its end `blkin live` reads recorded events for up to
+# flush-timeout-ms and 5 s: enough for a busy machine.
 choose_live_places() {
     free_port RELAYD_CONTROL
     free_port RELAYD_DATA
     free_port RELAYD_LIVE
     LIVE_OPTIONS=(--runtime-dir="$WORK/run" --state-dir="$WORK/state" --config="$WORK/blkin.conf"
         --relayd-control-port="$RELAYD_CONTROL" --relayd-data-port="$RELAYD_DATA"
-        --relayd-live-port="$RELAYD_LIVE")
+        --relayd-live-port="$RELAYD_LIVE" --flush-timeout-ms=60000)
     [ -e "$WORK/blkin.conf" ] || : >"$WORK/blkin.conf"
 }
 
@@ -24,19 +25,16 @@ start_live() {
     start_part live "$blkin" live "${LIVE_OPTIONS[@]}" "$@"
 }
 
-relayd_is_gone() {
-    ! listening "$RELAYD_LIVE" && ! listening "$RELAYD_DATA" && ! listening "$RELAYD_CONTROL"
-}
+relayd_is_gone() { ! listening "$RELAYD_LIVE" && ! listening "$RELAYD_DATA" && ! listening "$RELAYD_CONTROL"; }
 
 # status FILTER: prints jq's result for `blkin status --json`.
 status() {
-    timeout 10 "$blkin" status --json --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" live 2>/dev/null |
-        jq -r "$1"
+    for _ in 1 2 3 4; do # a service that stands still for 5 s answers too late
+        timeout 10 "$blkin" status --json --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" live && break
+    done 2>/dev/null | jq -r "$1"
 }
 
-status_is() {
-    [ "$(status "$1")" = "$2" ]
-}
+status_is() { [ "$(status "$1")" = "$2" ]; }
 
 # is_read [SESSION]: checks that a reader is attached to this session (default: our own).
 is_read() {
@@ -48,13 +46,9 @@ wait_read() {
 }
 
 # counter NAME: prints the counter's sum over all readers.
-counter() {
-    status ".counters.$1"
-}
+counter() { status ".counters.$1"; }
 
-counter_reaches() {
-    [ "$(counter "$1")" -ge "$2" ] 2>/dev/null
-}
+counter_reaches() { [ "$(counter "$1")" -ge "$2" ] 2>/dev/null; }
 
 live_says() {
     grep -q "^BK[0-9]* blkin live: $1" "$WORK/live.log"

@@ -11,7 +11,7 @@ has_spans() {
 }
 
 run_wrapped_program() {
-    timeout 30 env LTTNG_UST_REGISTER_TIMEOUT=20000 LD_PRELOAD=liblttng-ust-dl.so:liblttng-ust-pthread-wrapper.so \
+    timeout 30 env LD_PRELOAD=liblttng-ust-dl.so:liblttng-ust-pthread-wrapper.so \
         babeltrace2 list-plugins >/dev/null
 }
 

@@ -82,8 +82,8 @@ def ids(stored):
 
 
 def drive(collector, *args):
-    done = subprocess.run([DRIVER, "endpoint=" + collector.url, "format=otlp", *args], capture_output=True,
-                          text=True, timeout=100 * PATIENCE, check=False)
+    done = subprocess.run([DRIVER, "endpoint=" + collector.url, "format=otlp", "request-timeout-ms=90000", *args],
+                          capture_output=True, text=True, timeout=100 * PATIENCE, check=False)
     expect(done.returncode == 0, done.stderr)
     return json.loads(done.stdout), done.stderr
 
@@ -142,8 +142,7 @@ def everything_is_stored(collector):
 def more_than_it_takes_at_once(collector):
     """The collector answers 400 to a body above 20 MiB. The sink halves the batch, and all spans are stored."""
     counts, said = drive(collector, "compression=none", "noise=4000", "batch-spans=100000", "batch-bytes=67108864",
-                         "queue-bytes=200000000", "batch-timeout-ms=10000", "request-timeout-ms=60000", "add:7000",
-                         "flush", "close")
+                         "queue-bytes=200000000", "batch-timeout-ms=90000", "add:7000", "flush", "close")
     expect(counts["accepted"] == 7000 and counts["requests"] >= 3, (counts, said))
     expect(ids(collector.take(7000)) == list(range(1, 7001)), "not each span once")
 
@@ -164,8 +163,8 @@ def all_fields(collector):
                        ident=count, parent=count // 2, kind=kind, flags=count % 4, endpoint=endpoint,
                        remote=(endpoint + 1) % 4 if count % 3 else -1, high=count << 40, start=encoder.T0 + count)
     body = bytes.fromhex(lines.run()[-1])
-    urllib.request.urlopen(urllib.request.Request(
-        collector.url + "/v1/traces", data=body, headers={"Content-Type": "application/x-protobuf"}), timeout=30).close()
+    urllib.request.urlopen(urllib.request.Request(collector.url + "/v1/traces", data=body, headers={
+        "Content-Type": "application/x-protobuf"}), timeout=100).close()
     stored = [plain(*each) for each in collector.take(count)]
     wanted = [readable(resource, span) for resource, _, span in otlp.spans(body)]
     expect(len(stored) == count, len(stored))
@@ -180,8 +179,8 @@ def recorded_traces(collector):
         for sink, endpoint in (("zipkin", "file:" + folder + "/spans.json"), ("otlp", collector.url)):
             done = subprocess.run(["babeltrace2", "--plugin-path=" + BUILD + "/plugins", "convert",
                                    BUILD + "/tests/plugin/traces/" + name, "--component=sink.blkin." + sink,
-                                   '--params=endpoint="%s"' % endpoint], capture_output=True, text=True, timeout=60,
-                                  check=False)
+                                   '--params=endpoint="%s",request-timeout-ms=90000' % endpoint],
+                                  capture_output=True, text=True, timeout=100, check=False)
             expect(done.returncode == 0, done.stderr)
         with open(folder + "/spans.json", encoding="utf-8") as file:
             spans = json.load(file)

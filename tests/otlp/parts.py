@@ -33,8 +33,8 @@ class Agent:
             **ENVIRONMENT, "BLKIN_CONFIG": self.config, "BLKIN_STATE_DIR": folder + "/state",
             "BLKIN_RUNTIME_DIR": folder + "/run", "BLKIN_RING_SOCKET": folder + "/rings", "BLKIN_RING_BYTES": "4M",
             "BLKIN_ENDPOINT": endpoint, "BLKIN_OTLP_LISTEN": self.address, "BLKIN_OTLP_BYTES": "128M",
-            "BLKIN_SLOW_FILE": folder + "/slow", "BLKIN_LINGER_MS": "300", "BLKIN_HOST": "no",
-            "BABELTRACE_PLUGIN_PATH": BUILD + "/plugins", **more}
+            "BLKIN_REQUEST_TIMEOUT_MS": str(1000 * LIMIT_S), "BLKIN_LINGER_MS": "300", "BLKIN_HOST": "no",
+            "BLKIN_SLOW_FILE": folder + "/slow", "BABELTRACE_PLUGIN_PATH": BUILD + "/plugins", **more}
         for path, text in ((self.config, ""), (folder + "/slow", rules)):
             with open(path, "w", encoding="ascii") as file:
                 file.write(text)
@@ -55,7 +55,8 @@ class Agent:
         """Makes the text the agent's configuration."""
         with open(self.config, "w", encoding="ascii") as file:
             file.write(text)
-        subprocess.run([BUILD + "/bin/blkin", "reload", "agent"], env=self.environment, check=True)
+        command = [BUILD + "/bin/blkin", "reload", "agent"]  # gives up after 5 s
+        wait_until(lambda: subprocess.run(command, env=self.environment, check=False).returncode == 0, "a reload")
 
     def held(self):
         return self.ask()["otlp"]["held"]

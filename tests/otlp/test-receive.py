@@ -18,7 +18,6 @@ import unittest
 sys.path.insert(0, os.environ["SRC"] + "/tests/otlp")
 from parts import Agent, LocalConnection, attribute, otlp, post, request, span, wait_until  # noqa: E402
 
-
 field = otlp.field
 
 

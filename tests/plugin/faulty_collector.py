@@ -244,6 +244,7 @@ def fault(function):
 
 def read(connection, chunk=65536):
     request = connection.read(chunk)
+    request.connection = connection
     with connection.collector.lock:
         connection.collector.requests.append(request)
     return request

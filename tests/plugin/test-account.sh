@@ -52,7 +52,7 @@ wait_for 20 collector "a progress line with the delay" has_delay || exit 1
 
 # SIGINT is ignored, as in a script's background job: the sink reports that. SIGTERM ends the sink with a complete account.
 grep -q '^blkin: SIGINT is ignored' "$WORK/collector.log" || fail "the sink does not report that SIGINT is ignored"
-stop_part collector TERM
+stop_part collector TERM 20
 status=$?
 [ "$status" -eq 1 ] || fail "babeltrace2 ended with status $status after SIGTERM, expected 1"
 jq -e ".state == \"ended\" and .counters.spans_accepted == $spans" "$WORK/live.stats" >/dev/null ||

@@ -34,8 +34,8 @@ scenarios_of(start_is_refused, {
                                "check the path"), {}),
     "start_with_busy_collector": (({"probe": lambda connection, _: connection.answer(503)},
                                    "the collector does not work", "answered 503"), {}),
-    "start_with_hanging_collector": (({"probe": lambda connection, _: connection.collector.stopping.wait(30)},
-                                      "no collector is there"), {"request_timeout_ms": 300, "within_s": 3}),
+    "start_with_hanging_collector": (({"probe": lambda connection, _: connection.collector.stopping.wait()},
+                                      "no collector is there"), {"request_timeout_ms": 300, "within_s": 15}),
     "start_with_something_else": (({"connect": {1: lambda connection: connection.send(b"220 mail ready\r\n")}},
                                    "no collector is there"), {}),
 })
@@ -43,7 +43,7 @@ scenarios_of(start_is_refused, {
 
 @scenario
 def start_without_collector():
-    refuses_to_start(away(), "no collector is there", within_s=2)
+    refuses_to_start(away(), "no collector is there", within_s=15)
     refuses_to_start("http://no-such-host.invalid:9411", "Could not resolve host")
 
 
@@ -116,8 +116,8 @@ def passing_refusal():
 
 scenarios_of(case, {
     # a recorded trace: the conversion fails soon, and reads no more events
-    "never_there_recorded": ((None, "add:5000 flush close"), {
-        "batch_spans": 100, "retry_timeout_ms": 500, "undelivered": 5000, "failed": True, "within_s": 5,
+    "never_there_recorded": ((None, "add:50000 flush close"), {
+        "batch_spans": 100, "retry_timeout_ms": 500, "undelivered": 50000, "failed": True, "within_s": 15,
         "says": ["spans undelivered"]}),
     # a live trace: the queue keeps all spans that it has room for, until the end
     "never_there_live": ((None, "live add:100 requests:3 add:100 flush close"), {
@@ -154,7 +154,8 @@ def full_queue_keeps_the_newest():
 
     with Collector([wait_for_release]) as collector:
         run = drive(collector, "live", "add:10", "requests:1", "add:5000", "say:all added", "flush", "close",
-                    queue_bytes=100000, batch_bytes=20000, batch_spans=10, when=("all added", released.set))
+                    queue_bytes=100000, batch_bytes=20000, batch_spans=10, batch_timeout_ms=60000,
+                    when=("all added", released.set))
         expect(run.dropped > 1000 and run.accepted + run.dropped == 5010, run.explain())
         newest = list(range(5010 - (run.accepted - 10) + 1, 5011))
         expect(sorted(collector.accepted) == list(range(1, 11)) + newest, "not the newest were kept")
@@ -167,8 +168,7 @@ def full_queue_is_reported_at_once():
     waits."""
     with Collector(default=hang()) as collector:
         run = drive(collector, "live", "add:10", "add:20000", "say:all added", "close",
-                    queue_bytes=50000, batch_bytes=20000, flush_timeout_ms=100,
-                    request_timeout_ms=20000)
+                    queue_bytes=50000, batch_bytes=20000, flush_timeout_ms=100)
         said = run.messages
         expect("the queue is full" in said and said.index("the queue is full") < said.index("all added"),
                said)
@@ -188,10 +188,10 @@ scenarios_of(case, {
     "block_on_order_also_live": (({"default": slow(0.01)}, "live add:2000 flush close"), {
         **SMALL_QUEUE, "batch_spans": 100, "accepted": 2000}),
     "interrupted_while_blocked": (({"default": hang()}, "interrupt add:20000 close"), {
-        **SMALL_QUEUE, "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 20000, "within_s": 3}),
+        **SMALL_QUEUE, "flush_timeout_ms": 300, "undelivered": 20000, "within_s": 15}),
     # the assembler gives out its spans after an interruption: a sender must still run
     "interrupted_before_last_spans": (({"default": slow(0.01)}, "interrupt add:5000 wait:accepted:5000 add:300 close"), {
-        **SMALL_QUEUE, "batch_spans": 100, "flush_timeout_ms": 20000, "accepted": 5300}),
+        **SMALL_QUEUE, "batch_spans": 100, "accepted": 5300}),
 })
 
 
@@ -200,16 +200,16 @@ scenarios_of(case, {
 scenarios_of(case, {
     "close_delivers_without_flush": (({"default": slow(0.02)}, "add:1000 close"), {"batch_spans": 100, "accepted": 1000}),
     "close_keeps_its_time": (({"default": hang()}, "add:1000 close"), {
-        "batch_spans": 100, "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 1000, "within_s": 2}),
-    "close_keeps_its_time_in_a_pause": (({"default": status(503, ["Retry-After: 60"])}, "live add:10 reported close"), {
-        "flush_timeout_ms": 300, "retry_timeout_ms": 100000, "undelivered": 10, "within_s": 2}),
+        "batch_spans": 100, "flush_timeout_ms": 300, "undelivered": 1000, "within_s": 15}),
+    "close_keeps_its_time_in_a_pause": (({"default": status(503, ["Retry-After: 99"])}, "live add:10 reported close"), {
+        "flush_timeout_ms": 300, "undelivered": 10, "within_s": 15}),
     "close_without_waiting": (({"default": hang()}, "add:1000 close"), {"flush_timeout_ms": 0, "undelivered": 1000}),
     # the pause after a failure does not delay the last attempt
-    "close_tries_at_once": (({"script": [status(503, ["Retry-After: 30"])]}, "live add:10 reported close"), {
-        "retry_timeout_ms": 100000, "accepted": 10, "within_s": 3}),
+    "close_tries_at_once": (({"script": [status(503, ["Retry-After: 3600"])]}, "live add:10 reported close"), {
+        "accepted": 10, "within_s": 15}),
     "flush_in_the_middle": (({}, "add:10 flush add:10 flush close"), {"accepted": 20}),
     "interrupted_flush": (({"default": hang()}, "add:10 interrupt flush close"), {
-        "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 10, "within_s": 2}),
+        "flush_timeout_ms": 300, "undelivered": 10, "within_s": 15}),
 })
 
 
@@ -230,7 +230,7 @@ def pipe():
         with Fifo() as fifo:
             run = drive(fifo, "add:%d" % spans, "flush", "close")
             counts(run, accepted=spans)
-            fifo.thread.join(10 * PATIENCE)
+            fifo.thread.join(20 * PATIENCE)
             expect(len(json.loads(fifo.data)) == spans, fifo.data[-100:])
 
 
@@ -242,20 +242,20 @@ def pipe_reader_pauses():
         run = drive(fifo, "add:20000", "say:all added", "flush", "close", retry_timeout_ms=100, request_timeout_ms=100,
                     flush_timeout_ms=100, when=("all added", threading.Timer(1, released.set).start))
         counts(run, accepted=20000)
-        fifo.thread.join(10 * PATIENCE)
+        fifo.thread.join(20 * PATIENCE)
         expect(len(json.loads(fifo.data)) == 20000, fifo.data[-100:])
 
 
 @scenario
 def pipe_reader_stands_still():
-    """An interruption ends the wait, and the account is exact."""
+    """An interruption ends the wait, and the account is exact. The fifth request finds no room in the pipe."""
     with Fifo(waits_for=threading.Event()) as fifo:
-        run = drive(fifo, "interrupt", "add:20000", "flush", "close", on_full="block", queue_bytes=50000,
-                    batch_bytes=20000, flush_timeout_ms=300)
+        run = drive(fifo, "add:600", "requests:5", "interrupt", "add:20000", "flush", "close", on_full="block",
+                    queue_bytes=50000, batch_bytes=20000, batch_timeout_ms=60000, flush_timeout_ms=300)
         expect(run.status == 0, run.explain())
-        expect(run.accepted + run.undelivered == 20000 and run.undelivered > 10000, run.explain())
+        expect(run.accepted + run.undelivered == 20600 and run.undelivered > 10000, run.explain())
         expect(run.unsure == run.accepted and "its reader stands still" in run.messages, run.explain())
-        expect(run.seconds < 10 * PATIENCE, "took %.1f s" % run.seconds)
+        expect(run.seconds < 15 * PATIENCE, "took %.1f s" % run.seconds)
 
 
 @scenario
@@ -273,7 +273,7 @@ def pipe_without_reader():
     with tempfile.TemporaryDirectory() as folder:
         os.mkfifo(folder + "/fifo")
         run = refuses_to_start("file:%s/fifo" % folder, "interrupted before", interrupted="yes")
-        expect(run.seconds < 10 * PATIENCE, "took %.1f s" % run.seconds)
+        expect(run.seconds < 15 * PATIENCE, "took %.1f s" % run.seconds)
 
 
 @scenario

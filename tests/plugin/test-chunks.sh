@@ -39,7 +39,9 @@ start_part loop bash "$WORK/loop.sh"
 wait_for 20 loop "a rotation without a program" grep -q "is now readable" "$WORK/loop.log" || exit 1
 "$BUILD/tests/live/writer" 0 1000 10000 "$WORK/made.1" || fail "the writer failed"
 wait_for 30 loop "a chunk that waits for the collector" has_closed 1 || exit 1
-start_part writer "$BUILD/tests/live/writer" 1000 2000 1000 "$WORK/made.2"
+"$BUILD/tests/live/writer" 1000 1000 10000 "$WORK/made.2" || fail "the writer failed"
+wait_for 30 loop "another chunk" has_closed 2 || exit 1
+start_part writer "$BUILD/tests/live/writer" 2000 1000 500 "$WORK/made.3"
 wait_for 30 loop "more chunks that wait" has_closed 3 || exit 1
 [ -z "$(find "$sent" -mindepth 1)" ] || fail "a chunk was moved away without a collector"
 start_part collector "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR" "$WORK/taken"

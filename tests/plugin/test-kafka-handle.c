@@ -17,7 +17,7 @@
 #include <librdkafka/rdkafka.h>
 #include <unistd.h>
 
-#define LIMIT_S 60
+#define LIMIT_S 200
 
 typedef void error_fn(rd_kafka_t *handle, int code, const char *reason, void *context);
 
@@ -62,7 +62,7 @@ int main(void)
     const struct transport_options options = {
         .protocol = &zipkin_protocol,
         .endpoint = "kafka://127.0.0.1/t?test.mock.num.brokers=1&log_level=0",
-        .request_timeout_ms = 20000,
+        .request_timeout_ms = 60000,
         .compression = COMPRESSION_NONE,
     };
     struct payload payload = {.text = {"[]", 2}, .stays = true};

@@ -123,9 +123,9 @@ def spool_of_services():
     with tempfile.TemporaryDirectory() as folder:
         with Collector(listening=False) as collector:
             collector.default = judge(lambda request: len(request.spans) > 30, 400)
-            run = drive(collector, "live", "add:3000", "wait:spooled:3000", "wait:spool-accepted:3000", "flush", "close",
-                        services=4, batch_spans=100, require_collector="no", spool=folder + "/spool",
-                        when=("trying again", collector.start))
+            run = drive(collector, "live", "add:3000", "wait:spooled:3000", "say:back", "wait:spool-accepted:3000",
+                        "flush", "close", services=4, batch_spans=100, require_collector="no", spool=folder + "/spool",
+                        when=("back\n", collector.start))
             expect(run.spooled == 3000 and run.spool["accepted"] == 3000, run.explain())
             expect(sorted(collector.accepted) == list(range(1, 3001)), "not each span once")
             expect(len(set(services_of(collector.requests).values())) == 4, "services are missing")
@@ -158,7 +158,7 @@ def half_of_a_batch_is_not_settled():
         if 41 in request.ids():
             released.set()
         elif min(request.ids()) <= 20 and any(ident <= 20 for ident in connection.collector.accepted):
-            released.wait(30)
+            released.wait(30 * PATIENCE)
         return connection.answer(200, request=request)
 
     with Collector(default=hold_back) as collector:

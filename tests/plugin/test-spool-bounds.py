@@ -55,20 +55,20 @@ def too_old():
     with folder() as spool, Collector() as collector:
         fill(spool, 1000)
         written_at(spool, int(time.time() * 1000) - 1000)
-        run = Run(collector, "live", "add:10", "flush", "close", spool=spool, spool_age_ms=400)
+        run = Run(collector, "add:10", "flush", "close", spool=spool, spool_age_ms=400)
         run.has(spool_found=1000, spool_expired=1000, spool_bytes=0, accepted=10)
 
 
 @scenario
 def too_old_while_away():
-    with folder() as spool:
-        fill(spool, 1000)
-        # a busy machine must start the sink before the spans are too old; after the sleep they are too old
-        run = Run(AWAY, "sleep:5500", "live", "add:100", "flush", "close", spool=spool,
-                  spool_age_ms=5000, batch_spans=100)
-        # a sender's record was removed while the sender read it
-        expect(run.counts["spool"]["dropped"] >= 100, run.explain())
+    for _ in range(5):  # a busy machine may start the sink when the spans are too old already
+        with folder() as spool:
+            fill(spool, 1000)
+            run = Run(AWAY, "sleep:5500", "live", "add:100", "flush", "close", spool=spool, spool_age_ms=5000)
         expect(run.counts["spool"]["expired"] + run.counts["spool"]["dropped"] == 1000, run.explain())
+        if run.counts["spool"]["dropped"] >= 100:  # a sender's record was removed while the sender read it
+            return
+    expect(False, run.explain())
 
 
 def boot_ms():
@@ -173,18 +173,20 @@ int unlinkat(int folder, const char *name, int flags)
 def slow_disk_delays_nobody():
     """Files are synced and removed without the lock of the spool: adding spans, and reading the account, do not wait
     for the disk."""
-    with folder() as spool, Collector() as collector:
-        environment = preloaded(spool, SLOW_DISK)
-        run = Run(AWAY, "live", "pace:1000", "add:3000", "flush", "close", spool=spool, env=environment,
-                  batch_spans=100)
-        run.says("sync").has(spooled=3000)
-        expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
-        # found records are sent and removed while others are added
-        run = Run(collector, "number:3000", "live", "pace:1000", "add:3000", "flush", "close", spool=spool,
-                  env=environment, batch_spans=100)
-        # on a busy machine, some of the new spans wait in the spool behind those that were found
-        run.says("gone").has(spool_found=3000, spool_accepted=3000 + run.counts["spooled"], accepted=3000 - run.counts["spooled"])
-        expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
+    for _ in range(4):  # a busy machine may delay calls, but not each time
+        with folder() as spool, Collector() as collector:
+            options = {"spool": spool, "env": preloaded(spool, SLOW_DISK), "batch_spans": 100}
+            first = Run(AWAY, "live", "pace:1000", "add:3000", "flush", "close", **options)
+            first.says("sync").has(spooled=3000)
+            # found records are sent and removed while others are added
+            run = Run(collector, "number:3000", "live", "pace:1000", "add:3000", "flush", "close", **options)
+            # on a busy machine, some of the new spans wait in the spool behind those that were found
+            late = run.counts["spooled"]
+            run.says("gone").has(spool_found=3000, spool_accepted=3000 + late, accepted=3000 - late)
+        calls = "slowest_add_ms", "slowest_counts_ms"
+        if max(each.counts[call] for each in (first, run) for call in calls) < 200 * PATIENCE:
+            return
+    expect(False, first.explain() + run.explain())
 
 
 NO_DESCRIPTORS = r"""
@@ -247,8 +249,7 @@ def full_disk():
     """Spans that do not fit on the disk wait in the queue, as without a spool. All spans arrive."""
     with small_disk(500000) as disk, Collector(listening=False) as collector:
         run = Run(collector, "live", "add:10000", "wait:spool-accepted:1000", "flush", "close",
-                  when=("No space left on device", collector.start), spool=disk + "/spool",
-                  batch_spans=100, noise=200, request_timeout_ms=20000)
+                  when=("No space left on device", collector.start), spool=disk + "/spool", batch_spans=100, noise=200)
         run.has(dropped=0, undelivered=0, spool_waiting=0).says("No space left on device")
         expect(run.counts["spool"]["errors"] > 0, run.explain())
         each_once(collector, 10000)
@@ -298,8 +299,8 @@ def file_that_finds_no_room():
 @scenario
 def second_sink_is_refused():
     with folder() as spool, Collector() as collector:
-        args = [DRIVER, "endpoint=" + collector.url, "spool=" + spool, "add:1",
-                "wait:accepted:1", "say:ready", "pause"]
+        args = [DRIVER, "endpoint=" + collector.url, "spool=" + spool, "request-timeout-ms=%d" % (20000 * PATIENCE),
+                "add:1", "wait:accepted:1", "say:ready", "pause"]
         with subprocess.Popen(args, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as first:
             try:
                 expect(first.stderr.readline() == "ready\n", "the first sink did not start")
@@ -346,10 +347,9 @@ def folder_of_others():
 def interrupted_while_the_collector_hangs():
     """Spans in the queue and in flight go to the spool within flush-timeout-ms."""
     with folder() as spool, Collector(default=hang()) as hung, Collector() as collector:
-        begin = time.monotonic()
-        run = Run(hung, "add:5000", "interrupt", "close", spool=spool, on_full="block",
-                  batch_spans=100, request_timeout_ms=30000, flush_timeout_ms=500)
-        expect(time.monotonic() - begin < 10 * PATIENCE, "took too long")
+        run = Run(hung, "add:5000", "interrupt", "close", spool=spool, on_full="block", batch_spans=100,
+                  flush_timeout_ms=500)
+        expect(run.seconds < 15 * PATIENCE, "took too long")
         run.has(spooled=5000, undelivered=0, spool_waiting=5000)
         drain(spool, collector)
         each_once(collector, 5000)

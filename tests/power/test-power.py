@@ -9,10 +9,9 @@ instant, and mounts the copy: the journal is replayed, as after a cut. All data 
 then must be there.
 
 The image is in memory (tmpfs). So it has the data that were given to the loop device, and not data that wait in the
-kernel. A copy shows one instant: the test reads the image until two copies in a row are equal. The disk keeps the order of its
-writes: a disk's own cache, which a flush empties, is not simulated. The test uses the worst settings of ext4. fsync
-is slowed down (disk.c). Replacing a file by rename does not store it (noauto_da_alloc). Names are stored each second
-(commit=1) without their data (delayed allocation).
+kernel. The disk keeps the order of its writes: a disk's own cache is not simulated. The test uses the worst settings of
+ext4. fsync is slowed down (disk.c). Replacing a file by rename does not store it (noauto_da_alloc). Names are stored
+each second (commit=1) without their data (delayed allocation).
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -20,6 +19,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -59,8 +59,8 @@ class Mount:
         os.rmdir(self.path)
 
 
-def read_at_once(path):
-    """Returns the contents of a file at one instant."""
+def read_at_once(path, program):
+    """Returns the file at one instant: two copies are equal. On a slow machine the program must stand still."""
     before, after = bytearray(IMAGE_BYTES), bytearray(IMAGE_BYTES)
     with open(path, "rb", buffering=0) as file:
         for turn in range(500):
@@ -68,7 +68,10 @@ def read_at_once(path):
             file.seek(0)
             file.readinto(after)
             if turn and before == after:
+                program.send_signal(signal.SIGCONT)
                 return after
+            if turn == 400:
+                program.send_signal(signal.SIGSTOP)
     raise AssertionError("the image changes too often to be copied")
 
 
@@ -87,16 +90,15 @@ def images(chance, workload, count):
             for _ in range(count):
                 pause(chance.uniform(0, 0.35))
                 reported = workload.said(program)
-                copy = f"{image}.{len(taken)}"
-                with open(copy, "wb") as file:
-                    file.write(read_at_once(image))
-                taken.append((copy, reported))
+                taken.append((f"{image}.{len(taken)}", reported))
+                with open(taken[-1][0], "wb") as file:
+                    file.write(read_at_once(image, program))
         finally:
             program.kill()
             program.communicate()
             # the program's child processes may end a moment later
-            wait_until(lambda: subprocess.run(["fuser", "-s", "-M", "-m", folder], check=False,
-                                              stderr=subprocess.DEVNULL).returncode, "nobody uses the folder")
+            fuser = "fuser", "-s", "-M", "-m", folder
+            wait_until(lambda: subprocess.run(fuser, check=False, stderr=subprocess.DEVNULL).returncode, "none uses it")
     os.unlink(image)
     return taken
 

@@ -100,12 +100,12 @@ static void wait_idle(const char *port, int listener)
     handle(on_signal, 0);
     ours = connect_to(port, 0);
     fd = accept(listener, NULL, NULL);
-    if (write(ours, &byte, 1) != 1 || read(fd, &byte, 1) != 1 || write(fd, &byte, 1) != 1)
-        err(1, "a request");
     signals_only_while_blocked = true; /* not before the wait, which may begin late */
-    signal_after_ms = now_ms() + 30;
-    while (!is_signalled) {
-        if (poll(polled, 2, -1) >= 0 || errno != EINTR)
+    while (!is_signalled) { /* again if it begins so late that it begins with the recording */
+        if (write(ours, &byte, 1) != 1 || read(fd, &byte, 1) != 1 || write(fd, &byte, 1) != 1)
+            err(1, "a request");
+        signal_after_ms = now_ms() + 30;
+        if (poll(polled, 2, 5000) != 0 && errno != EINTR)
             err(1, "poll");
     }
     if (signal_after_ms)
@@ -155,7 +155,7 @@ int main(int count, char **arguments)
     const char *way = count == 3 ? arguments[1] : "";
     const int listener = count == 3 ? listen_at(arguments[2]) : -1;
 
-    alarm(20); /* ends a call that is not interrupted */
+    alarm(60); /* ends a call that is not interrupted */
     if (strcmp(way, "idle") == 0)
         wait_idle(arguments[2], listener);
     else if (strcmp(way, "restart") == 0)

@@ -72,12 +72,12 @@ wait_for 20 - "a session that has ended" test -s "$WORK/sessions" || exit 1
 kill $sessions || fail "sessions did not begin and end all the time"
 wait $sessions 2>/dev/null
 
-# the preload does not wait for threads that cannot start, which would take LTTNG_UST_REGISTER_TIMEOUT, a minute
-most=20000000
+# the preload does not wait for threads that cannot start, which would take LTTNG_UST_REGISTER_TIMEOUT
+most=100000000
 for limit in data=17M data=12M data=9M; do
     name=${limit%=*}
-    prlimit --"$name=$(numfmt --from=iec "${limit#*=}")" env LD_PRELOAD="$preload" timeout 60 \
-        "$forks" serve 7705 3 &
+    prlimit --"$name=$(numfmt --from=iec "${limit#*=}")" env LD_PRELOAD="$preload" LTTNG_UST_REGISTER_TIMEOUT=200000 \
+        timeout $((60 * PATIENCE)) "$forks" serve 7705 3 &
     server=$!
     wait_for 20 - "a server with $limit" listening 7705 || exit 1
     slowest=$("$forks" ask 7705 3)

@@ -22,4 +22,4 @@ start_sessiond || exit 1
 session interrupted blkin:span
 meets idle woken
 sunk interrupted
-[ "$(jq '[.[] | select(.kind == "SERVER")] | length' "$WORK/interrupted.json")" = 1 ] || fail "not one request is recorded"
+[ "$(jq '[.[] | select(.kind == "SERVER")] | length' "$WORK/interrupted.json")" -ge 1 ] || fail "no request is recorded"

@@ -41,8 +41,8 @@ peers() {
     [ "$2" = plain ] || as=(env "BLKIN_RUN=service=$1-$3" LTTNG_UST_ALLOW_BLOCKING=1 "LD_PRELOAD=$preload")
     local end=client
     [ "$3" = request ] || end=server
-    inside "$1-$end" "${as[@]}" timeout 60 "$PYTHON" -u "$SRC/tests/preload/peer.py" "$3" 172.17.0.3 7000 "${@:4}" \
-        >"$WORK/$1-$3.log" 2>&1 &
+    inside "$1-$end" "${as[@]}" timeout $((60 * PATIENCE)) "$PYTHON" -u "$SRC/tests/preload/peer.py" "$3" 172.17.0.3 \
+        7000 "${@:4}" >"$WORK/$1-$3.log" 2>&1 &
     running+=($!)
     [ "$3" = request ] || wait_for 20 - "a server of $1" is_listening "$1-$end" || exit 1
 }

@@ -280,7 +280,7 @@ static void await(int fd, short events)
 {
     struct pollfd one = {fd, events, 0};
 
-    if (syscall(SYS_ppoll, &one, 1, &(struct timespec){10, 0}, NULL, 0) != 1)
+    if (syscall(SYS_ppoll, &one, 1, &(struct timespec){60, 0}, NULL, 0) != 1)
         err(1, "ppoll");
 }
 
@@ -404,7 +404,7 @@ TRICK(pieces)
     struct iovec vectors[2] = {{parts[0], LINE}, {parts[1], LINE}};
     struct mmsghdr messages[2] = {{.msg_hdr = {.msg_iov = &vectors[0], .msg_iovlen = 1}},
                                   {.msg_hdr = {.msg_iov = &vectors[1], .msg_iovlen = 1}}};
-    const struct timeval patience = {10, 0}; /* both parts may be there at once */
+    const struct timeval patience = {60, 0}; /* both parts may be there at once */
     pthread_t sender = 0;
 
     memset(parts, 'x', sizeof(parts));

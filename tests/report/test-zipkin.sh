@@ -39,7 +39,7 @@ for number in range(1000, 1030):  # client and server share a span; only the cli
 for i in range(0, len(traces), 50):
     body = json.dumps([s for t in traces[i:i + 50] for s in t]).encode()
     urllib.request.urlopen(urllib.request.Request(f"{sys.argv[2]}/api/v2/spans", body,
-                                                  {"Content-Type": "application/json"}), timeout=20).close()
+                                                  {"Content-Type": "application/json"}), timeout=100).close()
 print(sum(map(len, traces)))
 PY
 window="endTs=1700000100000&lookback=3600000"

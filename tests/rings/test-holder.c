@@ -47,10 +47,11 @@ static bool rules_are(const char *text)
 /* Each memory has the host's rules: a new memory, an older one, and all when the file changes. */
 TEST(test_rules)
 {
-    char file[sizeof(folder) + 10];
+    char file[sizeof(folder) + 10], next[sizeof(folder) + 10];
     pid_t service;
 
     (void)snprintf(file, sizeof(file), "%s/slow", folder);
+    (void)snprintf(next, sizeof(next), "%s/next", folder);
     (void)setenv("BLKIN_SLOW_FILE", file, 1);
     write_file(file, "*>1s\n");
     service = begin();
@@ -58,7 +59,8 @@ TEST(test_rules)
     DRAIN_UNTIL(rules_are("*>1s"));
     write_file(file, "error, *>2s\n");
     DRAIN_UNTIL(rules_are("error, *>2s"));
-    write_file(file, "no rule\n");
+    write_file(next, "no rule\n");
+    CHECK(rename(next, file) == 0); /* an empty file would be no rules */
     CHECK(finish(service, SIGKILL) != 0);
     CHECK(rules_are("error, *>2s"));
     write_file(file, "*>3s\n");
@@ -85,18 +87,16 @@ static int stall(unsigned number)
             (void)shutdown(fd, SHUT_RDWR);
     }
     shared->got[USERS - 1] = (uint64_t)connected;
-    (void)pause();
-    return 0;
+    return pause();
 }
 
 TEST(test_stalled)
 {
-    const struct rlimit few = {1024, 1024};
     struct rlimit before;
     pid_t service, stalled;
 
     (void)getrlimit(RLIMIT_NOFILE, &before);
-    (void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){few.rlim_cur, before.rlim_max});
+    (void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){1024, before.rlim_max});
     service = begin();
     stalled = start_program(0, stall);
     DRAIN_UNTIL(shared->got[USERS - 1] != 0);

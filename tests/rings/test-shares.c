@@ -66,7 +66,7 @@ TEST(test_growth)
     pid_t service, idle, busy;
     bool is_early = false;
 
-    for (int i = 0; i < 20 && !is_early; i++) {
+    for (int i = 0; i < 100 && !is_early; i++) {
         options.size = (struct memory_size){65, 1 << 19, 1 << 16};
         options.max_bytes = 1 << 30;
         service = begin();

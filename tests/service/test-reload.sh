@@ -10,9 +10,7 @@ BLKIN=${BLKIN-$BUILD/bin/blkin}
 private_begin
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins BLKIN_RING_SOCKET=$WORK/rings
 broker_port='' page_port='' other_port=''
-free_port broker_port
-free_port page_port
-free_port other_port
+for port in broker_port page_port other_port; do free_port "$port"; done
 
 base="state-dir = $WORK/state
 runtime-dir = $WORK/run
@@ -48,13 +46,16 @@ begin() {
 reload() {
     local got=0
     timeout 20 "$BLKIN" reload --runtime-dir="$WORK/run" "$service" >"$WORK/said" 2>&1 || got=$?
+    ! grep -q "does not answer" "$WORK/said" || { reload "$@"; return; } # the service stood still for 5 s
     [ "$got" = "$1" ] && grep -qF -- "$2" "$WORK/said" ||
         fail "$service: reload ends with $got and says: $(<"$WORK/said"); expected $1 and \"$2\""
 }
 
 # has FILTER VALUE: checks the status
 has() {
-    [ "$(status | jq -r "$1")" = "$2" ] || fail "$service: status has $1 = $(status | jq -r "$1"), not $2"
+    wait_for 20 "$service" "its status" is_up || exit 1
+    [ "$(jq -r "$1" "$WORK/status.json")" = "$2" ] ||
+        fail "$service: status has $1 = $(jq -r "$1" "$WORK/status.json"), not $2"
 }
 
 end() {
@@ -76,12 +77,10 @@ needs_restart() {
 }
 
 begin live
-for line in "state-dir = $WORK/other" "prometheus-listen = $other_port"; do
-    needs_restart "a restart" "$line"
-done
-for line in "session = other" "subbuf-count = 16"; do
-    needs_restart "a new session of LTTng" "$line"
-done
+needs_restart "a restart" "state-dir = $WORK/other"
+needs_restart "a restart" "prometheus-listen = $other_port"
+needs_restart "a new session of LTTng" "session = other"
+needs_restart "a new session of LTTng" "subbuf-count = 16"
 curl -fsS "http://127.0.0.1:$page_port/metrics" >/dev/null || fail "there is no page at the old port"
 [ ! -e "$WORK/other" ] || fail "another state folder was made"
 set_keys "endpoint = http://127.0.0.1:$other_port/api/v2/spans" "log-level = error"
@@ -116,5 +115,5 @@ has '.keys_in_force["cpu"]' 2s
 set_keys "cpu = 3s" "host = yes" "host-root = $WORK/none"
 reload 1 "$WORK/none"
 has '.keys_in_force["cpu"]' 2s
-has '.messages[-1].id' BK1022
+has 'any(.messages[]; .id == "BK1022")' true
 end

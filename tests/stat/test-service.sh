@@ -50,7 +50,7 @@ before=$(unseen)
 accepted=$(jq -s 'last.services.live.spans_accepted' "$WORK/stat.log")
 reader=$(status '.readers[0].pid')
 printf '[live]\nbatch-spans = 500\n' >"$WORK/blkin.conf"
-"$blkin" reload --config="$WORK/blkin.conf" --runtime-dir="$WORK/run" live >/dev/null || fail "blkin reload"
+wait_for 20 live reload "$blkin" reload --config="$WORK/blkin.conf" --runtime-dir="$WORK/run" live >/dev/null || exit 1
 is_another() {
     is_read && [ "$(status '.readers[0].pid')" != "$reader" ]
 }

@@ -18,19 +18,19 @@ import calls  # noqa: E402
 from broker import ENVIRONMENT, fetch_kafka, free_port, is_listened, start_broker, start_part, wait_until  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
-PARTITIONS = 4
+PARTITIONS, WAIT_MS = 4, 40000  # on a busy machine, too
 CONFIG = """
 receivers:
   otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}
 exporters:
   kafka:
     brokers: ["{broker}"]
+    timeout: 60s
     traces: {{topic: spans, encoding: otlp_proto}}
     partition_traces_by_id: true
 service:
   telemetry: {{metrics: {{level: none}}}}
-  pipelines:
-    traces: {{receivers: [otlp], exporters: [kafka]}}
+  pipelines: {{traces: {{receivers: [otlp], exporters: [kafka]}}}}
 """
 
 
@@ -62,7 +62,7 @@ class Exporter(unittest.TestCase):
                     f"http://127.0.0.1:{port}/v1/traces", data=json.dumps(request).encode(),
                     headers={"Content-Type": "application/json"}), timeout=60) as answer:
                 self.assertEqual(answer.status, 200)
-        worker = start_part(self, "work", *self.work("--group=workers", "--instance=w", "--wait-ms=10000"))  # on a busy machine, too
+        worker = start_part(self, "work", *self.work("--group=workers", "--instance=w", f"--wait-ms={WAIT_MS}"))
         found = {}
 
         def all_is_counted():

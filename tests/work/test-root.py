@@ -91,8 +91,9 @@ class RootTest(unittest.TestCase):
         self.assertTrue(same(document) == same(expected), "rows, edges or histograms are other ones")
 
     def status(self):
-        return json.loads(subprocess.run([BLKIN, "status", "--json", f"--runtime-dir={self.folder}/run", "work-root"],
-                                         stdout=subprocess.PIPE, check=True, timeout=LIMIT_S).stdout)
+        command = [BLKIN, "status", "--json", f"--runtime-dir={self.folder}/run", "work-root"]  # gives up after 5 s
+        said = wait_until(lambda: subprocess.run(command, stdout=subprocess.PIPE, check=False).stdout, "a status")
+        return json.loads(said)
 
     def test_killed(self):
         """Committed counts are counted once, after any kills of the root; and numbers never fall."""
@@ -224,16 +225,14 @@ class RootTest(unittest.TestCase):
         self.check_same(document, expected)
 
     def check_answers(self, root):
-        """The root answers requests while the broker, which it asks every 3 s, is away."""
-        took = []
-
-        def look():
-            begun = time.monotonic()
-            root.get("/metrics")
-            took.append(time.monotonic() - begun)
-        look_for(7, look)
-        # the machine may be too busy for one answer; a root that waits for the broker would do so each time
-        self.assertLess(sorted(took)[-2], 0.6 * PATIENCE)
+        """The root answers requests while the broker, which it asks every 3 s, is away. A root that waits for the
+        broker does so in each 7 s; a busy machine does not."""
+        def is_quick():
+            took = [time.monotonic()]
+            look_for(7, lambda: (root.get("/metrics"), took.append(time.monotonic())))
+            slowest = sorted(after - before for before, after in zip(took, took[1:]))[-2:]
+            return slowest and slowest[0] < 0.6 * PATIENCE
+        wait_until(is_quick, "the root answers at once")
 
     def test_topic_has_lost_messages(self):
         """Messages that the topic lost while the root was away are a gap of their partition, which the root counts once.

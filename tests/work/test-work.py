@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/scale"))
-from parts import BLKIN, RunningBroker, Load, Run, pause, wait_until  # noqa: E402
+from parts import BLKIN, RunningBroker, Load, Run, common, pause, wait_until  # noqa: E402
 import together  # noqa: E402
 
 
@@ -153,10 +153,10 @@ class Work(unittest.TestCase):
             pass
 
     def test_a_clock_is_ahead(self):
-        """A worker's clock is ahead by more than the wait for a trace: no trace is closed early. A busy machine has 4.5 s to
-        deliver the spans of a trace."""
-        run = self.run_of("ahead", wait_ms=6000)
-        worker = run.worker(ahead_ms=12000)
+        """A worker's clock is ahead by more than the wait for a trace: no trace is closed early. A busy machine has
+        time to deliver the spans of a trace."""
+        run = self.run_of("ahead", wait_ms=6000 * common.PATIENCE)
+        worker = run.worker(ahead_ms=12000 * common.PATIENCE)
         wait_until(lambda: worker.page().get("blkin_work_partitions", 0) == 12, worker.said, 60)
         expected = Load(run, 40, 5, "--spread-ms=1500").expected()
         run.wait_read()

@@ -219,12 +219,12 @@ class World:
             **self.environment, "BLKIN_SLOW": rules, "BLKIN_HOST": "no", "BLKIN_RINGS": str(self.folder / "rings"),
             "BLKIN_RING_SOCKET": str(self.folder / "rings"), "BLKIN_RUNTIME_DIR": str(self.folder / "run"),
             "BLKIN_STATE_DIR": str(self.folder / "state"), "BLKIN_ENDPOINT": endpoint,
-            "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")}
+            "BLKIN_ANSWER_TIMEOUT_MS": str(LIMIT_S * 500), "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")}
         self.start("agent", BLKIN, "agent")
         wait_until(lambda: self.agent_status().get("state") == "recording", "the agent records")
 
     def agent_status(self):
-        return service_status("agent", environment=self.environment)
+        return wait_until(lambda: service_status("agent", environment=self.environment), "the agent's answer")
 
     def agent_written(self):
         """Returns the number of bytes that programs have written into the agent's rings so far."""

@@ -228,19 +228,21 @@ static bool end_interval(struct stat_watch *watch, double seconds)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Asks repeatedly, so that services continue to count. Returns false if no service answers any
- * more. */
+/* Asks repeatedly, so that services continue to count; at least once, however slow this machine is.
+ * Returns false if no service answers any more. */
 static bool wait_for_interval(struct stat_watch *watch, int64_t interval_ms)
 {
     const int64_t end_ms = clock_ms() + interval_ms;
+    int64_t left_ms = interval_ms;
 
-    for (int64_t left_ms; (left_ms = end_ms - clock_ms()) > 0;) {
+    do {
         (void)poll(NULL, 0, (int)clock_earlier(left_ms, STAT_ASK_MS));
         if (!ask_services(watch)) {
             fprintf(stderr, "blkin stat: the service has ended\n");
             return false;
         }
-    }
+        left_ms = end_ms - clock_ms();
+    } while (left_ms > 0);
     return true;
 }
 

@@ -5,12 +5,15 @@
 # shellcheck shell=bash disable=SC2154
 
 . "$SRC/tests/agent/hosts.sh"
-# are_warm ARGUMENT...: asks, and checks that each server writes into its rings.
+# are_warm ARGUMENT...: asks, and checks that a server of each host writes into its rings meanwhile.
 are_warm() {
-    local host
+    local host written='[.rings.memories[] | .written_bytes] | add // 0' before=()
+    for host in 1 2 3; do
+        before[host]=$(agent_status $host | jq "$written") || return
+    done
     ask "$@" >/dev/null || return
     for host in 1 2 3; do
-        agent_has $host '[.rings.memories[] | .written_bytes] | add > 0' || return
+        agent_has $host "($written) > ${before[host]}" || return
     done
 }
 
@@ -24,7 +27,7 @@ ask_slow() {
 is_joined() {
     local host
     for host in $running; do
-        agent_has "$host" '.open_traces == 0 and .counters.spans_waiting == 0' || return
+        agent_has "$host" '.open_traces == 0 and .counters.spans_waiting + .counters.spool_waiting == 0' || return
     done
     # shellcheck disable=SC2086 # a list
     result=$("$PYTHON" "$hosts_parts/joined.py" "$WORK/collected" "$why" $chain <"$WORK/slow" 2>"$WORK/joined.log") &&

@@ -3,7 +3,7 @@
 
     tier.py serve PORT [HOST:PORT]     answers each request of 16 bytes, after the next server has answered, if
                                        there is one; the last server takes 0.4 s for a slow request
-    tier.py ask HOST:PORT COUNT EACH   sends requests, every EACH-th of them slow; prints the slow ones
+    tier.py ask HOST:PORT COUNT EACH [LETTER]   sends requests, every EACH-th of them slow; prints the slow ones
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -51,13 +51,13 @@ def serve(port, following=None):
         connection.close()
 
 
-def load(address, count, each):
+def load(address, count, each, letter="n"):
     connection = connect(address)
     for number in range(int(count)):
         is_slow = number % int(each) == int(each) - 1
-        ask(connection, b"get n%07d%s" % (number, b"slow" if is_slow else b"fast"))
+        ask(connection, b"get %s%07d%s" % (letter.encode(), number, b"slow" if is_slow else b"fast"))
         if is_slow:
-            print(f"n{number:07d}slow", flush=True)
+            print(f"{letter}{number:07d}slow", flush=True)
 
 
 {"serve": serve, "ask": load}[sys.argv[1]](*sys.argv[2:])

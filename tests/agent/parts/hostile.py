@@ -26,7 +26,7 @@ def connect():
 
 def memory():
     """Returns the mapping of this user's rings."""
-    for _ in range(100):
+    for _ in range(1200):
         with connect() as asked:
             asked.settimeout(10 * float(os.environ.get("PATIENCE", "1")))
             hello, more, _, _ = asked.recvmsg(16, 64)

@@ -54,7 +54,7 @@ static bool take_rings(const char *path)
 {
     int fd = -1;
 
-    for (int tries = 0; fd < 0 && tries < 1000; tries++) {
+    for (int tries = 0; fd < 0 && tries < 6000; tries++) {
         fd = ask(path);
         if (fd < 0)
             (void)poll(NULL, 0, 10);

@@ -105,7 +105,6 @@ static void answer(const struct rings_agent *agent, int connection)
 {
     const struct rings *rings = __atomic_load_n(&agent->rings, __ATOMIC_ACQUIRE);
     const struct ring_hello hello = {RING_MARK, agent->bytes};
-
     if (rings)
         (void)unix_socket_send(connection, &hello, sizeof(hello), rings->descriptor, 0);
 }
@@ -137,8 +136,9 @@ static void *serve(void *argument)
             continue;
         if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
             agent->user = peer.uid;
-        answer(agent, connection);
         (void)__atomic_add_fetch(&agent->asked, 1, __ATOMIC_RELEASE);
+        answer(agent, connection);
+        (void)__atomic_add_fetch(&agent->answered, 1, __ATOMIC_RELEASE);
         if (agent->stays)
             events[2].fd = connection;
         if ((agent->rings && !agent->stays) || count == 64)
