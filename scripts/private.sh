@@ -322,7 +322,7 @@ start_blkin_agent() {
 # ---- Zipkin -----------------------------------------------------------------------------------------
 
 zipkin_get() {
-    curl -fsS --max-time $((10 * ${PATIENCE:-1})) "$ZIPKIN_URL/$1"
+    curl -fsS --max-time $((10 * PATIENCE)) "$ZIPKIN_URL/$1"
 }
 
 zipkin_healthy() {

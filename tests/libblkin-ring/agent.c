@@ -4,7 +4,7 @@
  *
  * usage: agent FOLDER
  *
- * Makes FOLDER/socket. For each line of its standard input, prints "asked N": the number of its
+ * Makes FOLDER/socket. For each line of its standard input, prints "answered N": the number of its
  * answers so far. In the end it prints what the rings have: "spans N", "processes N" (the processes
  * that have recorded spans), "lost N".
  *
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     rings_make(&memory, 1 << 24, RING_BYTES_MIN);
     agent_start(&agent, &memory);
     while (read(STDIN_FILENO, text, sizeof(text)) > 0) {
-        printf("asked %u\n", __atomic_load_n(&agent.answered, __ATOMIC_ACQUIRE));
+        printf("answered %u\n", __atomic_load_n(&agent.answered, __ATOMIC_ACQUIRE));
         (void)fflush(stdout);
     }
     if (rings_walk_all(&memory, find, &found).bad != 0)

@@ -21,7 +21,7 @@ agent_begins() {
 # agent_answered NAME TIMES: checks that the agent has answered at least TIMES times
 agent_answered() {
     echo >&9
-    [ "$(sed -n 's/^asked //p' "$WORK/$1.found" | tail -n 1)" -ge "$2" ]
+    [ "$(sed -n 's/^answered //p' "$WORK/$1.found" | tail -n 1)" -ge "$2" ]
 } 2>/dev/null
 
 has_rings() {

@@ -70,7 +70,7 @@ struct rings_agent {
     int stop[2];
     const struct rings *rings; /* NULL: accepts, and does not answer */
     uint64_t bytes;            /* the memory's size in the answer */
-    unsigned asked, answered;  /* connections so far; a program may connect again */
+    unsigned asked, answered;  /* connections; a program may connect again */
     uid_t user;                /* of the last program that asked */
     bool is_quiet;             /* writes no beats, which show that it reads */
     bool is_busy;              /* does not accept */
