@@ -29,9 +29,9 @@
 
 #define MAX_SECONDARIES     4
 #define SECONDARY_CONNECT_S 1
-/* A time-out of 500 ms, in parts. If the machine stood still during one part, the replies can still
+/* A time-out of 2 s, in parts. If the machine stood still during one part, the replies can still
  * arrive in the next one. */
-#define SECONDARY_WAITS   10
+#define SECONDARY_WAITS   40
 #define SECONDARY_WAIT_MS 50
 #define FAULTS                                                                     \
     (1U << FAULT_SLOW_DISK | 1U << FAULT_SLOW_JOURNAL | 1U << FAULT_SLOW_NETWORK | \

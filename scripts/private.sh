@@ -109,7 +109,7 @@ wait_for() {
 start_part() {
     local name=$1
     shift
-    [ -z "${private_pid[$name]-}" ] || stop_part "$name" TERM 5 >/dev/null 2>&1
+    ! jobs -p | grep -qx "${private_pid[$name]-}" || stop_part "$name" TERM 5 >/dev/null 2>&1 # it is still this shell's
     : >"$WORK/$name.log" # before anybody reads it
     env --default-signal=INT,QUIT setpriv --pdeathsig KILL "$@" \
         </dev/null >"$WORK/$name.log" 2>&1 &

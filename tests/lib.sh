@@ -6,7 +6,7 @@
 PYTHON=${PYTHON:-/usr/bin/python3}
 export BLKIN_HOST=no # metrics of this host would change all counts: see tests/host/hosting.sh
 # shellcheck disable=SC2034 # for start_collector
-IDLE_TIMEOUT_MS=5000 # a busy machine may stop a program of the original API for seconds between two events of a span
+IDLE_TIMEOUT_MS=12000 # a busy machine may stop a program of the original API for seconds between two events of a span
 
 fail() {
     complain "FAILED: $*"

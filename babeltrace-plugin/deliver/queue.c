@@ -518,12 +518,15 @@ void queue_end(struct span_queue *queue)
     pthread_cond_signal(&queue->for_filler);
 }
 
-bool queue_pause(struct span_queue *queue, int64_t until_ms)
+bool queue_is_patient(struct span_queue *queue)
 {
-    bool was_patient;
-
     LOCK_GUARD(&queue->lock);
-    was_patient = !queue->is_stopping && !queue->is_draining;
+    return !queue->is_stopping && !queue->is_draining;
+}
+
+bool queue_pause(struct span_queue *queue, int64_t until_ms, bool was_patient)
+{
+    LOCK_GUARD(&queue->lock);
     /* after stop_ms the spool still takes spans, but no sender pauses */
     while (!queue_is_over(queue) && !queue_is_late(queue) && clock_ms() < until_ms &&
            was_patient == (!queue->is_stopping && !queue->is_draining))

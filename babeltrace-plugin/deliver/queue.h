@@ -241,9 +241,13 @@ void queue_count_cut(struct span_queue *queue, uint32_t spans);
 
 void queue_count_request(struct span_queue *queue, bool is_retry);
 
+/* Returns true unless the queue drains or stops. */
+bool queue_is_patient(struct span_queue *queue);
+
 /* Sleeps until until_ms, until the time of queue_stop(), or until there is a reason to retry at
- * once. Returns false if no time is left for any delivery. */
-bool queue_pause(struct span_queue *queue, int64_t until_ms);
+ * once: the queue is no more as patient as it was before the last attempt. Returns false if no
+ * time is left for any delivery. */
+bool queue_pause(struct span_queue *queue, int64_t until_ms, bool was_patient);
 
 /* The time that a batch may take. */
 struct queue_time_limit {

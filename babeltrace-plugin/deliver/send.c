@@ -59,7 +59,7 @@ static bool send_pause_until(struct sender *sender, int64_t until_ms)
     const int64_t asked_ms = sender->reply.retry_after_ms;
 
     if (!sender->record)
-        return queue_pause(sender->options.queue, until_ms);
+        return queue_pause(sender->options.queue, until_ms, sender->was_patient);
     spool_note_away(sender->options.spool, asked_ms);
     return spool_pause(sender->options.spool, sender->record, until_ms, asked_ms > 0);
 }
@@ -196,6 +196,7 @@ static void send_attempt(struct sender *sender, const struct body_run *runs, uin
 {
     struct transport *transport = sender->transport;
 
+    sender->was_patient = queue_is_patient(sender->options.queue);
     for (uint32_t i = 0; i < count; i++) {
         struct framed framed;
 

@@ -93,6 +93,7 @@ struct sender {
     struct transport_reply reply;    /* the last one */
     struct backoff backoff;
     bool is_unreached; /* the last attempt has failed */
+    bool was_patient;  /* the queue, before the last attempt */
     /* of WORK_MAIN */
     struct transport_reply probe; /* the peer's answer to a first, empty batch: queue_begin() */
     bool is_durable;              /* at the end: no accepted span can be lost; else see error */

@@ -88,7 +88,7 @@ host_lttng_answers() {
 # Starts the host's LTTng, which the agent does not need. The 3 s that LTTng waits for the registration are too short on
 # a busy machine: after them, a program, or one of fio's jobs, continues untraced.
 start_host_lttng() {
-    export LTTNG_UST_REGISTER_TIMEOUT=60000
+    export LTTNG_UST_REGISTER_TIMEOUT=60000 LTTNG_APP_SOCKET_TIMEOUT=60
     start_on "$1" sessiond lttng-sessiond --no-kernel
     wait_for 20 "sessiond-$1" "the session daemon of host $1" host_lttng_answers "$1"
 }

@@ -141,7 +141,7 @@ done
 part_runs agent || start_agent
 part_runs taker || start_taker || exit 1
 wait_for 30 agent "rings of the program" has_rings || exit 1
-wait_for 30 agent "an alarm after the kills" has_alarms $(($(status totals alarms) + 2)) || exit 1
+wait_for 30 agent "an alarm after the kills" has alarms $(($(status totals alarms) + 2)) || exit 1
 kill $maker
 wait $maker 2>/dev/null
 printf 'service server\n' >&"$REQUESTS" # behind the maker's last lines
@@ -154,7 +154,7 @@ done
 alarms=$(status totals alarms)
 make keep
 wait_for 30 - "a note of the last request to keep" grep -qs "$ID" "$WORK/planted" || exit 1
-wait_for 30 agent "the last alarm" has_alarms $((alarms + 1)) || exit 1
+wait_for 30 agent "the last alarm" has alarms $((alarms + 1)) || exit 1
 wait_for 30 agent "the last fetch" is pending_traces 0 || exit 1
 wait_for 30 agent "all deliveries" is_delivered || exit 1
 wait_for 30 agent "all verdicts" is open_traces 0 || exit 1

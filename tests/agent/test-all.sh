@@ -86,7 +86,7 @@ is counters events_missing 0 || fail "spans that came in another order are missi
 wait_for 10 agent "the span of an SDK" is otlp counts spans_passed_on 1 || exit 1
 # with send = all, the agent gives no verdict on a slow request
 make "slow 250"
-wait_for 20 agent "its alarm" has_alarms 1 || exit 1
+wait_for 20 agent "its alarm" has alarms 1 || exit 1
 is totals traces_asked 0 && is open_traces 0 || fail "a slow request is asked for, although all spans are sent"
 stop_part requests KILL 5
 

@@ -14,9 +14,9 @@ plant_crash() {
     jq '.deaths = 1 | .deaths_at = .read.mono_ns' "$WORK/state/agent.json" >"$WORK/changed" &&
         mv "$WORK/changed" "$WORK/state/agent.json"
 }
-# crash: waits until the trace is in the state, then ends the agent by a fault.
+# crash ALARMS: waits until the trace and its alarms are in the state (agent.json is its last file). A fault ends the agent.
 crash() {
-    wait_for 10 agent "the trace in agent.fetched*" grep -qs "$ID" "$WORK"/state/agent.fetched* || exit 1
+    wait_for 10 agent "the alarms in the state" jq -e ".alarms == $1" "$WORK/state/agent.json" || exit 1
     stop_part agent SEGV 10
     [ -e "$WORK/state/agent.crashed" ] || fail "a crash leaves no note"
 }
@@ -31,16 +31,16 @@ state() {
 # one crash: the next agent looks for the trace
 make "slow 250"
 wait_for 20 agent "a trace that is asked for" is open_traces 1 || exit 1
-crash
+crash 3
 start_agent
 wait_for 20 agent "the trace, after one crash" has_spans "$ID" || exit 1
 wait_for 10 agent "the end of the crash's note" test ! -e "$WORK/state/agent.crashed" || exit 1
-is totals traces_skipped 0 || fail "a trace is skipped after one crash"
+wait_for 20 agent "all deliveries" is_delivered && is totals traces_skipped 0 || fail "a trace is skipped after one crash"
 
 # the second crash while the same trace is open
 make "slow 250"
 wait_for 20 agent "another trace that is asked for" is open_traces 1 || exit 1
-crash
+crash 6
 sed -i '/"open":true/s/"deaths":0/"deaths":1/' "$WORK"/state/agent.fetched* # not by jq: the files have -2^63
 start_agent
 wait_for 20 agent "a trace that is skipped" is totals traces_skipped 1 || exit 1

@@ -10,9 +10,10 @@ ASKERS=${ASKERS-30} RATE=${RATE-1000}
 recording_begin
 free_port BROKER_PORT
 start_broker "$BROKER_PORT" || exit 1
-start_part found mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/found/+' -F '%t %p'
+start_part found mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/found/+' -t 'blkin/+/state' -F '%t %p'
 start_all_parts --cluster="mqtt://127.0.0.1:$BROKER_PORT"
-wait_for 10 agent "the broker" is cluster state connected || exit 1
+wait_for 10 agent "the broker" is cluster state connected &&
+    wait_for 10 found "its subscription" test -s "$WORK/found.log" || exit 1
 
 # keep_last NUMBER HOST MS: HOST sends the request to all others
 keep_last() {

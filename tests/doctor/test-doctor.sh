@@ -50,7 +50,7 @@ if can_be_other; then
     chmod 711 "$BLKIN_PRIVATE" "$WORK" "$TMPDIR"
     at_home=(env HOME="$WORK/home" LTTNG_HOME="$WORK/home" "${other[@]}")
     away=(env HOME="$WORK/elsewhere" LTTNG_HOME="$WORK/elsewhere" "${other[@]}")
-    start_part sessiond "${at_home[@]}" lttng-sessiond --no-kernel
+    start_part sessiond "${at_home[@]}" env LTTNG_APP_SOCKET_TIMEOUT=60 lttng-sessiond --no-kernel
     wait_for 20 sessiond "the user's session daemon" test -S "$WORK/home/.lttng/client-lttng-sessiond" || exit 1
     start_part store "${away[@]}" "$BUILD/examples/store" --name store --dir "$WORK/store"
     wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
@@ -324,7 +324,8 @@ export BLKIN_HOST=no
 
 # ---- what people see
 
-"$BUILD/bin/blkin" doctor --quiet >"$WORK/table" 2>&1 || fail "the table: status $?"
+makes_table() { "$BUILD/bin/blkin" doctor --quiet >"$WORK/table" 2>&1; }
+wait_for 20 - "the table of a set-up without faults" makes_table || fail "$(<"$WORK/table")"
 head -n 1 "$WORK/table" | grep -q '^These checks are for blkin live, .*--section=NAME (agent, work)\.$' ||
     fail "the table does not say for which service it is: $(<"$WORK/table")"
 grep -q '^All is well for blkin live' "$WORK/table" || fail "the table has no last line: $(<"$WORK/table")"

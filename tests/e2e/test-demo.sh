@@ -72,13 +72,13 @@ expect "starting blkin agent" " collected, and no other" "13 spans of 5 services
 none_left || fail "something is left of the demo at a terminal: $(processes_left)"
 
 # Without Java, the spans are in a file. A fault in the shown write, which is longer than a machine's delays, is found.
-start_part demo env -u ZIPKIN_JAR PATH="$without_java" FAULT=slow-journal=2s@2 "${demo[@]}"
+start_part demo env -u ZIPKIN_JAR PATH="$without_java" FAULT=slow-journal=4s@2 "${demo[@]}"
 wait_part demo 60
 status=$?
 rm -rf "$without_java"
 [ "$status" -eq 0 ] || fail "without Java the demo's status is $status: $(show_log demo 60 2>&1)"
 expect "no java on PATH" "gateway: forward" "all spans are in $BUILD/demo/spans.json" \
-    "with a fault in store-1: slow-journal=2s@2" "longest self time: store-1: journal, "
+    "with a fault in store-1: slow-journal=4s@2" "longest self time: store-1: journal, "
 traces=$("$BUILD/bin/blkin" show --list "$BUILD/demo/spans.json" | grep -cE ": (write|read)$")
 [ "$traces" -eq 20 ] || fail "$BUILD/demo/spans.json has $traces traces, expected 20"
 

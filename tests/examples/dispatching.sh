@@ -23,9 +23,8 @@ start_stores() {
         --send=all --ring-socket="$BLKIN_RINGS" --endpoint=file:/dev/null
     wait_for 20 agent "the service" service_runs || return
     start_store store-3 --fault "slow-disk=$2" && start_store store-2 --fault "slow-disk=$1" &&
-        start_store store-1 --fault "slow-disk=$1" --secondary "$(part_address store-2)" \
-            --secondary "$(part_address store-3)" || return
-    "$PYTHON" "$read_load" fill "$(part_address store-1)"
+        start_store store-1 --fault "slow-disk=$1" || return
+    for store in store-1 store-2 store-3; do "$PYTHON" "$read_load" fill "$(part_address $store)" || return; done
 }
 
 # shellcheck disable=SC2034 # DISPATCHER is for the caller

@@ -73,15 +73,14 @@ start_server dispatcher bash -c 'exec "${@:2}" <"$1"' - "$WORK/nonsense" "$SRC/e
     --back "nobody=127.0.0.1:$nobody" --back "store-1=$(part_address store-1)" || exit 1
 DISPATCHER=$(part_address dispatcher)
 run_reads without 60
+wait_for 10 dispatcher "the end of the lines" grep -q "the statistics have ended" "$WORK/dispatcher.log" || exit 1
 stop_part dispatcher || fail "the dispatcher ended with status $?"
 [ "$(got store-1)" = 60 ] && [ "$(got nobody)" = 0 ] || {
     show_log dispatcher
     fail "without statistics: store-1 got $(got store-1), nobody $(got nobody) of 60 requests"
 }
-[ "$(grep -c 'not from "blkin stat --json"' "$WORK/dispatcher.log")" = 2 ] || {
-    show_log dispatcher
-    fail "the dispatcher does not report lines that are no statistics"
-}
+[ "$(grep -c 'not from "blkin stat --json"' "$WORK/dispatcher.log")" = 2 ] ||
+    fail "the dispatcher does not report lines that are no statistics: $(<"$WORK/dispatcher.log")"
 
 # ---- wrong usage
 

@@ -251,7 +251,7 @@ static void pause_until(int64_t until_ms)
 {
     const int64_t ends_ms = until_ms < model.stop_ms ? until_ms : model.stop_ms;
     const int64_t before_ms = now_ms;
-    const bool has_time_left = queue_pause(queue, until_ms);
+    const bool has_time_left = queue_pause(queue, until_ms, queue_is_patient(queue));
 
     REQUIRE(has_time_left == !is_over());
     REQUIRE(now_ms == before_ms || now_ms <= ends_ms);

@@ -136,7 +136,7 @@ nobody_has() {
     as_nobody timeout 10 lttng --mi xml list -u 2>/dev/null | grep -q "$1" # the form is the same in all versions
 }
 start_part nobody setpriv --reuid=nobody --regid=nogroup --clear-groups \
-    env HOME="$home" LTTNG_HOME="$home" lttng-sessiond --no-kernel
+    env HOME="$home" LTTNG_HOME="$home" LTTNG_APP_SOCKET_TIMEOUT=60 lttng-sessiond --no-kernel
 wait_for 20 nobody "the session daemon's answer" nobody_has '<pids' || exit 1
 child=$(as_nobody "$WORK/title") || fail "title: status $?"
 wait_for 20 nobody "the registration of a child" nobody_has "<id>$child</id>"

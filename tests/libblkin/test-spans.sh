@@ -110,7 +110,7 @@ PY
 
 # LTTng selects spans by filters on each field
 declare -A names=(
-    ['duration > 2400000000 && duration < 2600000000']="times" # others may be longer, on a busy machine
+    ['duration > 2499999999 && duration < 2500000001']="times" # others may be longer, on a busy machine
     ['flags & 4']="root stepped" # spans that failed, or have a step that failed
     ['(flags >> 8) == 3']="late too much"
     ['(flags & 1) != 0 && (flags >> 8) == 2']="debug"

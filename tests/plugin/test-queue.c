@@ -295,8 +295,10 @@ TEST(test_late)
 
     add(queue, 1);
     queue_stop(queue, clock_ms() + QUEUE_LONG);
+    CHECK(queue_pause(queue, clock_ms() + QUEUE_LONG,
+                      true)); /* the end came after the attempt began */
     queue_stop(queue, clock_ms() - 1);
-    CHECK(queue_pause(queue, clock_ms() + QUEUE_LONG));
+    CHECK(queue_pause(queue, clock_ms() + QUEUE_LONG, false));
     CHECK(clock_ms() - begin_ms < QUEUE_LONG / 2); /* at once */
     add(queue, 1);
     queue_close(queue);

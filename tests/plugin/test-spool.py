@@ -42,7 +42,7 @@ def empty_while_the_collector_works():
 def away_then_back_in_order():
     """With one sender all spans arrive in order: spooled spans, spans added while these are sent, and later ones."""
     with folder() as spool, Collector(listening=False) as collector:
-        run = Run(collector, "live", "add:1000", "wait:spooled:1000", "say:back", "pace:1000", "add:1000",
+        run = Run(collector, "live", "add:1000", "wait:spooled:1000", "requests:3", "say:back", "pace:1000", "add:1000",
                   "wait:spool-accepted:1000", "add-until:accepted:100", "flush", "close", spool=spool,
                   spool_senders=1, batch_spans=100, when=("back\n", collector.start))
         expect(collector.accepted == ids(run.counts["spans"]), "not in order, or not all")
@@ -143,8 +143,8 @@ def retry_after_is_obeyed():
 
     def take_later(connection):
         """Until the other sender knows the pause: this one may not begin a request meanwhile."""
-        asked.wait(60)
-        return ok()(connection)
+        request, _ = read(connection), asked.wait(60)
+        return connection.answer(202, request=request)
 
     with folder() as spool:
         fill(spool, 1000, batch_spans=100)
@@ -152,7 +152,7 @@ def retry_after_is_obeyed():
             run = Run(collector, "live", "wait:spool-accepted:1000", "flush", "close", spool=spool, spool_senders=2,
                       when=("answered 429", asked.set))
         times = sorted(request.time for request in collector.requests)
-        expect(max(b - a for a, b in zip(times, times[1:])) > 2.9, "the senders did not wait: %s" % times)
+        expect(max(b - a for a, b in zip(times, times[1:])) > 2, "the senders did not wait: %s" % times)
         expect(run.usage.ru_utime + run.usage.ru_stime < 2, "%s" % (run.usage,))
 
 
@@ -243,11 +243,12 @@ class Flighty:
         with socket.create_server(("127.0.0.1", 0)) as server:
             self.port = server.getsockname()[1]
         self.url = "http://127.0.0.1:%d" % self.port
-        self.taken = collections.Counter()
+        self.taken, self.times = collections.Counter(), 0
         self.stopping = threading.Event()
         self.thread = threading.Thread(target=self.come_and_go, daemon=True)
 
     def open(self):
+        self.times += 1
         return Collector(port=self.port, default=slow(0.002))
 
     def come_and_go(self):
@@ -275,10 +276,9 @@ class Flighty:
 
 @scenario
 def killed_at_random():
-    """
-    Spans are added all the time, the collector starts and stops, and the sink is killed. In the end the collector has
-    each span that was settled when the sink was killed. For each kill, at most one batch of each sender arrives twice.
-    Spans in the queue are lost with the process, but they were not settled.
+    """Spans are added all the time, the collector starts and stops, and the sink is killed. In the end the collector has
+    each span that was settled when the sink was killed. For each kill, and each stop of the collector, at most one batch
+    of each sender arrives twice. Spans in the queue are lost with the process, but they were not settled.
     """
     senders, batch = 3, 20
     source = random.Random(int(os.environ.get("SEED", "1")))
@@ -314,10 +314,10 @@ def killed_at_random():
     print("killed %d times, %d of them with spans in the spool: %d spans settled, %d taken, "
           "%d lost, %d twice (at most %d), %d torn" %
           (KILLS, kills_in_spool, len(settled), len(collector.taken), len(lost), twice,
-           KILLS * senders * batch, run.counts["spool"]["corrupt"]))
+           (KILLS + collector.times) * senders * batch, run.counts["spool"]["corrupt"]))
     expect(settled, "no span was settled: the test shows nothing")
     expect(not lost, "lost: %s" % sorted(lost)[:20])
-    expect(twice <= KILLS * senders * batch, "too many arrived twice")
+    expect(twice <= (KILLS + collector.times) * senders * batch, "too many arrived twice")
     expect(kills_in_spool or KILLS < 10, "the spool was never used")
 
 

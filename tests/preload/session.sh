@@ -30,7 +30,7 @@ serves() {
 # listening ADDRESS: checks that a server listens, without a connection that the server would count.
 listening() {
     case $1 in
-    */*) [ -S "$1" ] ;;
+    */*) grep -q " 00010000 .* $1\$" /proc/net/unix ;; # __SO_ACCEPTCON
     6:*) grep -qi ":$(printf %04X "${1#6:}") .* 0A " /proc/net/tcp6 ;;
     *) grep -qi ":$(printf %04X "$1") .* 0A " /proc/net/tcp ;;
     esac

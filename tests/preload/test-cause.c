@@ -325,7 +325,7 @@ TEST(test_stale)
     wait_for_events();
     one = request("get a");
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
-    feed->start_ns += 8 * SECOND; /* a younger request may still be answered */
+    feed->start_ns += 10 * SECOND; /* a younger request may still be answered */
     CHECK(is_caused("x", PRELOAD_BY_GUESS, feed));
     end_interaction(feed);
     end_interaction(one);

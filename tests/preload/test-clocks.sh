@@ -98,18 +98,18 @@ asks_set() {
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-static int readings = 2;
+static int readings = 4; /* two of each clock: a pause after a reading makes it wrong, and the sink takes the better one */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     const int result = (int)syscall(SYS_clock_gettime, clock, now);
-    if (clock == CLOCK_REALTIME && readings++ == 0)
+    if (clock == CLOCK_REALTIME && readings++ < 2)
         now->tv_sec--;
     return result;
 }
 int main(void)
 {
     blkin_init();
-    for (readings = 0; readings < 2; usleep(1000))
+    for (readings = 0; readings < 4; usleep(1000))
         blkin_heartbeat();
 }
 C

@@ -73,8 +73,8 @@ TEST(test_growth)
         idle = start_keeper(0, keep_idle);
         DRAIN_UNTIL(store.count == 1 && shared->counts.bytes == memory_bytes(&first));
         busy = start_program(0, keep_busy);
-        DRAIN_UNTIL(shared->counts.made == 3 || head_of(0).state == RING_REPLACED);
-        is_early = head_of(0).state == RING_REPLACED && head_of(0).beats == 0;
+        DRAIN_UNTIL(!store.count || shared->counts.made == 3 || head_of(0).state == RING_REPLACED);
+        is_early = store.count && head_of(0).state == RING_REPLACED && head_of(0).beats == 0;
         CHECK(result_of(start_program(0, use_once)) == 0);
         if (i == 0)
             DRAIN_UNTIL(shared->counts.made == 3 && shared->went == 2 && shared->came == 3 &&

@@ -282,7 +282,7 @@ static bool check_metadata(const char *url)
     uint64_t size;
     int fd;
 
-    metadata_parts = metadata_given = 0;
+    metadata_parts = metadata_given = metadata_asks = 0;
     beacon_ns = (uint64_t)clock_ns();
     fd = connect_to(viewer_start(url, false, true, 0));
     ask(fd, 3, request, 20);

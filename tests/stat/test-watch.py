@@ -235,7 +235,7 @@ class Watch(unittest.TestCase):
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         service = self.service("live")
         process = self.stat(*args, stdout=slave)
-        wait_until(lambda: service.requests.count("statistics") >= 1, "a question")
+        wait_until(lambda: service.requests.count("statistics") >= 2, "the first question's answer")
         many = Source("1-1")
         for i in range(1, 101):
             many.add(f"op {i} of many that have long names", 10 + i // 10)

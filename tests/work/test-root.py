@@ -149,8 +149,8 @@ class RootTest(unittest.TestCase):
             status, _, errors = self.once(stdout=full)
         self.assertEqual(status, 1)
         self.assertIn("cannot write the sums to the standard output", errors)
-        status = self.status()
-        self.assertEqual((status["mode"], status["state"], len(status["workers"])), ("work-root", "serving", 3))
+        status = wait_until(lambda: (status := self.status())["state"] == "serving" and status, "it serves", 60)
+        self.assertEqual((status["mode"], len(status["workers"])), ("work-root", 3))
         self.assertGreater(status["deltas"], 0)
         self.assertIn("BK7047", [message["id"] for message in status["messages"]])
         self.check_no_reload(root)
@@ -171,7 +171,7 @@ class RootTest(unittest.TestCase):
             self.assertIn(said, run.stderr)
         root.process.send_signal(signal.SIGHUP)
         wait_until(lambda: root.said().count("BK1022 blkin work --root: reload: " + words) == 2, root.said)
-        self.assertEqual(self.status()["state"], "serving")
+        wait_until(lambda: self.status()["state"] == "serving", "it serves", 60)
 
     def check_page(self, page, expected):
         from prometheus_client.parser import text_string_to_metric_families
@@ -311,24 +311,23 @@ class RootTest(unittest.TestCase):
         mine = f"--deltas={self.topic_name}"
 
         def names(check, level, words, topic, *args):
-            found = self.doctor(f"--input=kafka://{self.broker.address}/{topic}", *args)
-            self.assertEqual(found[check][0], level, found)
-            self.assertIn(words, found[check][1])
-            return found
+            found = {}  # the doctor gives a broker 1.5 s for an answer, and a busy one may need longer
+            wait_until(lambda: found.clear() or found.update(self.doctor(
+                f"--input=kafka://{self.broker.address}/{topic}", *args)) or (
+                    found.get(check, "")[:1] == (level,) and words in found[check][1]), lambda: str(found))
         self.assertEqual(self.doctor()["work.settings"][0], "bad")
         self.assertIn("expected kafka://", self.doctor("--input=x")["work.settings"][1])
-        found = self.doctor(f"--input=kafka://127.0.0.1:{free_port()}/x")["broker.answers"]
-        self.assertEqual(found[0], "bad")
-        self.assertIn("Connection refused", found[1])
+        wait_until(lambda: "Connection refused" in self.doctor(f"--input=kafka://127.0.0.1:{free_port()}/x").get(
+            "broker.answers", ("", ""))[1], "a broker that is not there")
         names("input.topic", "bad", "--create --topic none --partitions 12 --config message.timestamp.type=LogAppendTime",
               "none", mine)
         names("deltas.topic", "bad", "--create --topic none", self.topic_name, "--deltas=none")
         names("input.time", "bad", "--add-config message.timestamp.type=LogAppendTime", self.topic_name, mine)
         self.broker.create("right", 3, message_timestamp_type="LogAppendTime")
-        found = names("input.messages", "note", "has no messages", "right", mine)
-        self.assertEqual([found[check][0] for check in ("broker.answers", "input.topic", "input.time", "deltas.topic",
-                                                         "deltas.kept", "transactions.log")], ["ok"] * 6, found)
-        self.assertIn("3 partitions", found["input.topic"][1])
+        names("input.messages", "note", "has no messages", "right", mine)
+        for check in ("broker.answers", "input.time", "deltas.topic", "deltas.kept", "transactions.log"):
+            names(check, "ok", "", "right", mine)
+        names("input.topic", "ok", "3 partitions", "right", mine)
         self.broker.produce("right", 1, b'[{"traceId":"1"}]')
         names("input.messages", "bad", "Zipkin's JSON?", "right", mine)
         self.broker.produce("right", 2, SPAN)

@@ -47,7 +47,7 @@ class Work(unittest.TestCase):
         # ends, and is started again.
         wait_until(lambda: run.keep_up() or [worker.page().get("blkin_work_partitions") for worker in (first, second)] == [6, 6],
                    lambda: f"both have partitions: {first.said()}{second.said()}", 60)
-        load = Load(run, rate=8000, seconds=6)
+        load = Load(run, rate=8000, seconds=12)
         wait_until(lambda: run.keep_up() or second.page().get("blkin_work_spans_counted_total", 0) > 3000,
                    lambda: f"the second counts: {second.said()}", 60)
         second.kill()

@@ -109,7 +109,7 @@ class World:
         self.sessions = 0
         # LTTng's own 3 s for the registration are too short on a busy machine: a program would continue untraced
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
-                            "LTTNG_UST_REGISTER_TIMEOUT": "60000",
+                            "LTTNG_UST_REGISTER_TIMEOUT": "60000", "LTTNG_APP_SOCKET_TIMEOUT": "60",
                             "PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}
         libraries = [folder for part in ("", "/samba", "/varnish")
                      for folder in glob.glob(f"{self.servers_folder}/usr/lib/*-linux-gnu{part}")] if packages else []

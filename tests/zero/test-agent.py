@@ -48,7 +48,7 @@ class Agent:
         return self.status().get("totals", {}).get(name)
 
     def spans(self):
-        return [json.loads(line) for line in self.sent.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in self.sent.read_text(encoding="utf-8").rpartition("\n")[0].splitlines()
                 ] if self.sent.exists() else []
 
     def slow_of(self, service):

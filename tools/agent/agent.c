@@ -191,7 +191,9 @@ static void agent_saved_all(void *context, const char *problem)
 {
     struct agent *agent = context;
 
-    if (!problem)
+    if (problem)
+        say(BK1040, "%s", problem);
+    else
         collected_saved_all(agent->collected, agent->changes_in_all);
 }
 

@@ -84,7 +84,9 @@ void deaths_watch(struct agent *agent)
 static void deaths_are_saved(void *context, const char *problem)
 {
     (void)context;
-    if (!problem)
+    if (problem)
+        say(BK1040, "%s", problem);
+    else
         (void)unlink(deaths.path);
 }
 
