@@ -10,9 +10,7 @@ RING_BYTES="" recording_begin
 unset BLKIN_RING_BYTES BLKIN_ENDPOINT
 export BLKIN_STATS_FILE=$WORK/stats.json BLKIN_RULES=$WORK/none.rules # keys of a sink, which the agent ignores
 free_port OTLP_PORT
-conf() {
-    printf '%s\n' '[agent]' "otlp-listen=127.0.0.1:$OTLP_PORT" "$@" >"$WORK/blkin.conf"
-}
+conf() { printf '%s\n' '[agent]' "otlp-listen=127.0.0.1:$OTLP_PORT" "$@" >"$WORK/blkin.conf"; }
 # start_all NAME LINE...: starts an agent with these lines of configuration that sends spans to NAME.json.
 start_all() {
     conf send=all "endpoint=file:$WORK/$1.json" "${@:2}"
@@ -23,15 +21,9 @@ reload() {
     wait_for 20 agent "a reload" "$BUILD/bin/blkin" reload --config="$WORK/blkin.conf" agent >"$WORK/reload.log" 2>&1
 }
 # write NAME ARGUMENT...: starts the writer
-write() {
-    start_part "$1" "$BUILD/tests/live/writer" "${@:2}"
-}
-counter() {
-    status counters "$1"
-}
-has_accepted() {
-    [ "$(counter spans_accepted)" -ge "$1" ] 2>/dev/null
-}
+write() { start_part "$1" "$BUILD/tests/live/writer" "${@:2}"; }
+counter() { status counters "$1"; }
+has_accepted() { [ "$(counter spans_accepted)" -ge "$1" ] 2>/dev/null; }
 # more N: waits until N more spans are accepted.
 more() {
     local accepted
@@ -54,9 +46,7 @@ sys.exit(numbers != list(range(numbers[0], int(sys.argv[3]))))
 END
 }
 # made NAME [8]: prints the number of spans that the writer has made; 8: of recorded ones.
-made() {
-    od -An -tu8 -j"${2-0}" -N8 "$WORK/$1.made" | tr -d ' '
-}
+made() { od -An -tu8 -j"${2-0}" -N8 "$WORK/$1.made" | tr -d ' '; }
 end_agent() {
     stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
     grep -q 'the account does not add up' "$WORK/agent.log" && fail "the account does not add up"
@@ -125,9 +115,7 @@ write steady 0 1000000000 1000 "$WORK/steady.made"
 more 100 || exit 1
 wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True || exit 1
 stop_part agent KILL 5
-has_made() {
-    [ "$(made "$1")" -ge "$2" ]
-}
+has_made() { [ "$(made "$1")" -ge "$2" ]; }
 wait_for 20 - "spans while no agent runs" has_made steady $(($(made steady) + 100)) || exit 1
 start_all killed
 is endpoint "file:$WORK/killed.json.2" || fail "after a kill, spans go to $(status endpoint)"
@@ -151,9 +139,7 @@ until=$(made steady)
 conf send=slow "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
 reload || fail "from all to slow: $(<"$WORK/reload.log")"
 is send slow || fail "the status says send = $(status send)"
-has_taken() {
-    has_run taken "$from" "$until"
-}
+has_taken() { has_run taken "$from" "$until"; }
 wait_for 20 agent "the spans from before the change" has_taken || exit 1
 wait_for 20 agent "all deliveries" is_delivered || exit 1 # spans of the time until the change
 before=$(counter spans_accepted)
@@ -170,9 +156,7 @@ start_requests # `writes` would also see the other program's records
 wait_for 20 - rings eval 'make "fast 1" && grep -qF memfd:blkin-rings. /proc/${private_pid[requests]}/maps' || exit 1
 before=$(disks)
 make "late 100"
-has_disk() {
-    [ "$(disks)" -gt "$before" ]
-}
+has_disk() { [ "$(disks)" -gt "$before" ]; }
 wait_for 10 agent "its first spans" has_disk || exit 1
 conf send=all "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
 reload || fail "from slow to all: $(<"$WORK/reload.log")"
@@ -188,9 +172,7 @@ wait_for 20 agent "all spans again" has_taken || exit 1
 conf send=slow "endpoint=file:$WORK/slow.json"
 reload || fail "the reload to send = slow and another file failed: $(<"$WORK/reload.log")"
 make "slow 250"
-has_slow() {
-    [ "$(jq "[.[] | select(.traceId == \"$ID\")] | length" "$WORK/slow.json")" = 3 ]
-}
+has_slow() { [ "$(jq "[.[] | select(.traceId == \"$ID\")] | length" "$WORK/slow.json")" = 3 ]; }
 wait_for 20 agent "the whole trace in the file" has_slow || exit 1
 stop_part steady KILL 5 2>/dev/null
 end_agent
@@ -231,9 +213,7 @@ at() {
     taskset -cp "$1" "${private_pid[wanderer]}" >/dev/null || fail "taskset"
     wait_for 20 - "$2 spans" has_made wanderer $(($(made wanderer) + $2)) || exit 1
 }
-has_place() {
-    [ "$(jq .read.mono_ns "$WORK/state/agent.json")" -gt "$1" ] 2>/dev/null
-}
+has_place() { [ "$(jq .read.mono_ns "$WORK/state/agent.json")" -gt "$1" ] 2>/dev/null; }
 at "$here" 20
 wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True || exit 1
 wait_for 20 agent "a new place" has_place "$(jq .read.mono_ns "$WORK/state/agent.json" || echo 0)" || exit 1
@@ -264,9 +244,7 @@ grep -q '^BK4080 ' "$WORK/agent.log" || fail "the log does not say what was over
 # A clean end saves a position after which nothing was sent, until the next agent sends something.
 jq -e '.read.is_end' "$WORK/state/agent.json" >"$WORK/null" || fail "the position is not that of an end"
 start_all unsure ring-bytes=2M
-has_no_end() {
-    jq -e '.read.is_end | not' "$WORK/state/agent.json" >"$WORK/null"
-}
+has_no_end() { jq -e '.read.is_end | not' "$WORK/state/agent.json" >"$WORK/null"; }
 wait_for 20 agent "a state that tells a kill from an end" has_no_end || exit 1
 end_agent
 exit 0

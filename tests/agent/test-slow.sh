@@ -8,9 +8,7 @@ set -u
 ANSWER_MS=$((2000 + 7000 * PATIENCE)) recording_begin # a late parent ends within this time
 
 # whole TRACE WHAT: checks that the three spans of the trace arrive, each once
-whole() {
-    wait_for 20 agent "the three spans of $2" has_spans "$1" || { status; exit 1; }
-}
+whole() { wait_for 20 agent "the three spans of $2" has_spans "$1" || { status; exit 1; }; }
 
 # wrong use
 "$BUILD/bin/blkin" agent nonsense 2>"$WORK/err"
@@ -82,9 +80,7 @@ wait_for 20 agent "the span that came while no agent ran" has_spans "$ID" "5 5" 
 make "orphan 250"
 wait_for 20 agent "the verdict" is totals traces_incomplete 1 || exit 1
 # a killed agent neither wants the trace again nor reports it twice
-is_saved() {
-    jq -e '.traces_incomplete == 1' "$WORK/state/agent.json" >/dev/null && is_settled
-}
+is_saved() { jq -e '.traces_incomplete == 1' "$WORK/state/agent.json" >/dev/null && is_settled; }
 wait_for 20 agent "the verdict on disk" is_saved || exit 1
 wait_for 20 agent "all deliveries" is_delivered || exit 1
 grep '"name": "incomplete"' "$WORK/taken" | grep "$ID" | grep -q '"blkin.incomplete": "1 parent that no host has"' ||
@@ -148,9 +144,7 @@ for id in "$one" "$two" "$three"; do
 done
 
 # Prints when the rings in use were made. A user's first rings are small on many CPUs, and soon replaced.
-rings_in_use() {
-    status rings memories | grep -o '"made": "[^"]*", "state": "on"'
-}
+rings_in_use() { status rings memories | grep -o '"made": "[^"]*", "state": "on"'; }
 
 # a kill while no span waits: the program continues in the same rings, and the next agent finds its records
 wait_for 20 agent "that all is settled" is_settled && make "fast 1" || exit 1
