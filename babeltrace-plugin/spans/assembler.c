@@ -9,19 +9,9 @@
 
 /* ---- the life of an open span, from its first event to its end or its eviction, with its tags  */
 
-static const struct endpoint *get_endpoint(struct assembler *assembler, struct text service,
-                                           struct text ip, int64_t port)
-{
-    const struct endpoint *endpoint = endpoint_get(assembler->endpoints, service, ip, port);
-
-    if (endpoint_is_overflow(assembler->endpoints, endpoint))
-        assembler->counts.services_merged++;
-    return endpoint;
-}
-
 const struct endpoint *assembler_endpoint(struct assembler *assembler, const struct event *event)
 {
-    return get_endpoint(assembler, event->service, event->ip, event->port);
+    return endpoint_get(assembler->endpoints, event->service, event->ip, event->port);
 }
 
 struct endpoint_table *assembler_endpoints(struct assembler *assembler)
@@ -31,7 +21,7 @@ struct endpoint_table *assembler_endpoints(struct assembler *assembler)
 
 const struct endpoint *assembler_service(struct assembler *assembler, struct text service)
 {
-    return get_endpoint(assembler, service, (struct text){NULL, 0}, 0);
+    return endpoint_get(assembler->endpoints, service, (struct text){NULL, 0}, 0);
 }
 
 struct event_source *assembler_source(struct assembler *assembler, const struct origin *origin)
@@ -277,6 +267,7 @@ const struct assembler_counts *assembler_counts(struct assembler *assembler)
     assembler_count_late(assembler);
     assembler->counts.spans_open = assembler->open.table.count;
     assembler->counts.events_awaited = assembler->sequences.awaited;
+    assembler->counts.services_merged += endpoint_take_merged(assembler->endpoints);
     return &assembler->counts;
 }
 
@@ -409,8 +400,8 @@ static struct open_span *original_find_or_open(struct assembler *assembler,
     endpoint = assembler_endpoint(assembler, event);
     if (!endpoint)
         return NULL;
-    /* the overflow stands for many services: the span may have the endpoint of another event */
-    if (endpoint_is_overflow(assembler->endpoints, endpoint))
+    /* one endpoint may stand for many: the span may have the endpoint of another event */
+    if (!endpoint_is(endpoint, event->service, event->ip, event->port))
         open = open_spans_find_at(&assembler->open, event, endpoint);
     return open ? open : assembler_open(assembler, event, endpoint);
 }

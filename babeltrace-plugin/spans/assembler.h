@@ -121,7 +121,7 @@ struct assembler_counts {
     uint64_t spans_with_loss;  /* tagged blkin.lost, see assembler_note_loss() */
     uint64_t spans_corrected;  /* moved by a clock correction */
     uint64_t not_noted;        /* losses and clock samples: no memory, or beyond SOURCES_MAX */
-    uint64_t services_merged;  /* events of endpoints beyond ENDPOINTS_MAX */
+    uint64_t services_merged;  /* endpoints with a part left out: see endpoint_take_merged() */
 };
 
 /* Takes a finished span, and may tag it. The span and all that it points to are valid during the

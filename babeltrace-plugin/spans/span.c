@@ -173,6 +173,7 @@ struct endpoint_table {
     struct table entries;
     const struct endpoint_entry *last; /* events of one service come in bursts */
     struct endpoint_entry overflow;
+    uint64_t merged;
 };
 
 static uint64_t endpoint_hash(uint64_t seed, struct text service, struct text ip, int64_t port)
@@ -265,12 +266,21 @@ static struct endpoint_entry *entry_new(struct text service, struct text ip, int
     return entry;
 }
 
-/* Returns NULL when out of memory. */
-static const struct endpoint_entry *endpoint_add(struct endpoint_table *table, struct text service,
-                                                 struct text ip, int64_t port, uint64_t hash)
+/* Finds the endpoint, or makes it. Each connection of a client has its own port: ports may use half
+ * of the table, then addresses a quarter. So a new service finds room. NULL when out of memory. */
+static const struct endpoint_entry *endpoint_find(struct endpoint_table *table, struct text service,
+                                                  struct text ip, int64_t port)
 {
+    const uint64_t hash = endpoint_hash(table->entries.seed, service, ip, port);
     struct endpoint_entry *entry;
 
+    table_find(entry, &table->entries, hash, in_table, endpoint_is_of(entry, service, ip, port));
+    if (entry)
+        return entry;
+    if (port && table->entries.count >= ENDPOINTS_MAX / 2)
+        return endpoint_find(table, service, ip, 0);
+    if (ip.length && table->entries.count >= ENDPOINTS_MAX / 4 * 3)
+        return endpoint_find(table, service, (struct text){NULL, 0}, 0);
     if (table->entries.count >= ENDPOINTS_MAX)
         return &table->overflow;
     entry = entry_new(service, ip, port);
@@ -283,23 +293,23 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
                                     struct text ip, int64_t port)
 {
     const struct endpoint_entry *entry = table->last;
-    uint64_t hash;
 
     service = text_cut(service, ENDPOINT_TEXT_MAX);
     ip = text_cut(ip, ENDPOINT_TEXT_MAX);
     if (entry && endpoint_is_of(entry, service, ip, port))
         return &entry->endpoint;
-    hash = endpoint_hash(table->entries.seed, service, ip, port);
-    table_find(entry, &table->entries, hash, in_table, endpoint_is_of(entry, service, ip, port));
-    if (!entry)
-        entry = endpoint_add(table, service, ip, port, hash);
+    entry = endpoint_find(table, service, ip, port);
     if (!entry)
         return NULL;
+    table->merged += !endpoint_is_of(entry, service, ip, port);
     table->last = entry;
     return &entry->endpoint;
 }
 
-bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint)
+uint64_t endpoint_take_merged(struct endpoint_table *table)
 {
-    return endpoint == &table->overflow.endpoint;
+    const uint64_t merged = table->merged;
+
+    table->merged = 0;
+    return merged;
 }

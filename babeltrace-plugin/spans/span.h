@@ -36,9 +36,10 @@ void endpoint_table_free(struct endpoint_table *table);
  * IPv4-mapped address becomes IPv4. Any other ip, such as "NaN", is no address. A negative port is
  * a port that a signed 16-bit field wrapped. Returns NULL when out of memory.
  *
- * Endpoints beyond ENDPOINTS_MAX are one endpoint, the overflow, with the service
- * ENDPOINT_OVERFLOW. A service's name is cut to ENDPOINT_TEXT_MAX bytes: more than an encoder
- * writes, so the encoder sees that the name is too long.
+ * With half of ENDPOINTS_MAX, a new port is left out of the endpoint, and later an address, too.
+ * Services beyond ENDPOINTS_MAX are one endpoint, with the service ENDPOINT_OVERFLOW. A service's
+ * name is cut to ENDPOINT_TEXT_MAX bytes: more than an encoder writes, so the encoder sees that the
+ * name is too long.
  */
 #define ENDPOINTS_MAX     65536
 #define ENDPOINT_TEXT_MAX 1100
@@ -51,7 +52,8 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip,
                  int64_t port);
 
-bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint);
+/* Returns how often endpoint_get() found no room since the last call: it left something out. */
+uint64_t endpoint_take_merged(struct endpoint_table *table);
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 

@@ -69,11 +69,11 @@ static inline void write_step(FILE *log, const struct script_line *line, const c
 
 static inline void write_remote(FILE *log, const struct script_line *line, const char *value)
 {
-    char ip[64], service[64];
+    char ip[64], service[64] = "";
     unsigned port;
 
-    if (sscanf(value, "%63s %u %63s", ip, &port, service) != 3)
-        script_fail(line, "expected \"IP PORT SERVICE\"", value);
+    if (sscanf(value, "%63s %u %63s", ip, &port, service) < 2)
+        script_fail(line, "expected \"IP PORT [SERVICE]\"", value);
     fputc('r', log);
     write_digits16(log, port);
     write_length(log, strlen(ip));
@@ -95,7 +95,7 @@ static inline uint64_t number_bits(const struct script_line *line, char type, co
 
 /*
  * Writes the record of one word:
- * SEVERITY@OFFSET=text  s.KEY=text  I|U|D.KEY=number  remote="IP PORT SERVICE"
+ * SEVERITY@OFFSET=text  s.KEY=text  I|U|D.KEY=number  remote="IP PORT [SERVICE]"
  * step[.KIND]@OFFSET=NAME  done=OFFSET  number=N  from=OFFSET  left-open=
  * Returns false for any other word.
  */
