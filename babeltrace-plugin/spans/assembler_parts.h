@@ -39,7 +39,7 @@ bool log_next(struct text *log, struct log_record *record);
 struct sequences {
     struct sequence_slot {
         uint64_t series;   /* 0: free; threads are never numbered 0 */
-        uint64_t first;    /* the first number */
+        uint64_t first;    /* the first number, plus 2^32; after a wrap numbers go on */
         uint64_t sequence; /* the highest number */
         int64_t time_ns;   /* the time of the event with the highest number */
         uint64_t seen;     /* bit i: the event with the number `sequence - i` has arrived */

@@ -121,10 +121,13 @@ static void sequence_take_late(struct assembler *assembler, struct sequence_slot
 static void sequence_begin(struct assembler *assembler, struct sequence_slot *slot, uint64_t series,
                            const struct event *event)
 {
+    /* plus 2^32: a late number is not below 0 */
+    const uint64_t number = (UINT64_C(1) << 32) + (uint32_t)event->sequence;
+
     sequence_give_up(assembler, slot);
     *slot = (struct sequence_slot){.series = series,
-                                   .first = event->sequence,
-                                   .sequence = event->sequence,
+                                   .first = number,
+                                   .sequence = number,
                                    .time_ns = event->time_ns,
                                    .seen = 1};
 }
@@ -157,24 +160,21 @@ void assembler_note_sequence(struct assembler *assembler, const struct event *ev
     const uint64_t series = event->thread ^ (uint64_t)sequence_kind(event) << BLKIN_THREAD_BITS;
     struct sequence_slot *slot =
         &assembler->sequences.slots[hash_mix(series) & (SEQUENCE_SLOTS - 1)];
-    const uint64_t step = event->sequence - slot->sequence;
+    /* numbers have 32 bits and begin again at 0; in the slot they go on */
+    const int32_t step = (int32_t)(uint32_t)(event->sequence - slot->sequence);
 
-    if (slot->series != series) {
+    if (slot->series != series || event->sequence > UINT32_MAX) {
         sequence_begin(assembler, slot, series, event);
         return;
     }
-    if (event->sequence <= slot->sequence) {
-        sequence_take_late(assembler, slot, event->sequence);
-        return;
-    }
-    if (step - 1 > UINT32_MAX) { /* impossible: numbers have 32 bits */
-        sequence_begin(assembler, slot, series, event);
+    if (step <= 0) {
+        sequence_take_late(assembler, slot, slot->sequence + (uint64_t)step);
         return;
     }
     if (step > 1)
-        note_gap(assembler, event, step - 1, slot);
+        note_gap(assembler, event, (uint64_t)step - 1, slot);
     slot->seen = (step < SEQUENCE_BITS ? slot->seen << step : 0) | 1;
-    slot->sequence = event->sequence;
+    slot->sequence += (uint64_t)step;
     slot->time_ns = event->time_ns;
 }
 
