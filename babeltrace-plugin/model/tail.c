@@ -12,6 +12,7 @@
 #define TAIL_FILE_MAX  (1U << 20)
 #define TAIL_RULES_MAX 1000U
 #define WORDS_MAX      4
+#define OWN_NAME_MAX   1024
 
 /* No duration is unusual before the operation had this number of spans in earlier periods. */
 #define PAST_MIN 1000U
@@ -307,6 +308,17 @@ static bool glob_fits(struct glob *glob, const struct names *names, uint32_t id)
     return known == FITS;
 }
 
+/* fnmatch(3) needs a C string: a name without room in the table is copied, and cut. */
+static bool glob_fits_own(const struct glob *glob, const struct tail_trace *trace,
+                          const struct trace_span *span, bool is_service)
+{
+    const struct text own = trace->own_name ? trace->own_name(span, is_service) : text_of("");
+    char text[OWN_NAME_MAX];
+
+    (void)snprintf(text, sizeof(text), "%.*s", (int)own.length, own.data);
+    return !glob->pattern || fnmatch(glob->pattern, text, 0) == 0;
+}
+
 static int64_t usual_limit(const struct tail_rule *rule, const struct statistics_row *row)
 {
     return row->past.count < PAST_MIN ? INT64_MAX : histogram_quantile(&row->past, rule->quantile);
@@ -343,11 +355,16 @@ static bool rule_is_rare(const struct tail_rule *rule, const struct statistics *
     return !row || row->ever < (uint64_t)rule->number;
 }
 
-static bool rule_is_of(struct tail_rule *rule, const struct names *names,
-                       const struct trace_span *span)
+static bool rule_is_of(const struct tail_rules *rules, struct tail_rule *rule,
+                       const struct tail_trace *trace, const struct trace_span *span)
 {
-    return !rule->has_spans || (glob_fits(&rule->service, names, span->service) &&
-                                glob_fits(&rule->name, names, span->name));
+    if (!rule->has_spans)
+        return true;
+    return (span->service == NAMES_OTHER
+                ? glob_fits_own(&rule->service, trace, span, true)
+                : glob_fits(&rule->service, rules->names, span->service)) &&
+           (span->name == NAMES_OTHER ? glob_fits_own(&rule->name, trace, span, false)
+                                      : glob_fits(&rule->name, rules->names, span->name));
 }
 
 static bool span_fits(const struct tail_rules *rules, struct tail_rule *rule,
@@ -355,15 +372,15 @@ static bool span_fits(const struct tail_rules *rules, struct tail_rule *rule,
 {
     switch (rule->condition) {
     case ERROR:
-        return span->is_error && rule_is_of(rule, rules->names, span);
+        return span->is_error && rule_is_of(rules, rule, trace, span);
     case LONGER_THAN:
-        return span->duration_ns > rule->number && rule_is_of(rule, rules->names, span);
+        return span->duration_ns > rule->number && rule_is_of(rules, rule, trace, span);
     case UNUSUAL:
-        return rule_is_of(rule, rules->names, span) && is_unusual(rule, rules->statistics, span);
+        return rule_is_of(rules, rule, trace, span) && is_unusual(rule, rules->statistics, span);
     case RARE:
-        return rule_is_of(rule, rules->names, span) && rule_is_rare(rule, rules->statistics, span);
+        return rule_is_of(rules, rule, trace, span) && rule_is_rare(rule, rules->statistics, span);
     case TAIL_TAG:
-        return rule_is_of(rule, rules->names, span) && trace->has_tag &&
+        return rule_is_of(rules, rule, trace, span) && trace->has_tag &&
                trace->has_tag(trace->context, span, text_of(rule->key), rule->value);
     default:
         return false;
@@ -397,7 +414,7 @@ static bool rule_fits(const struct tail_rules *rules, struct tail_rule *rule,
     case ONE_OF:
         /* The hash is the same for each N, so the traces of 1/1000 are among those of 1/100. */
         return hash_mix(trace->trace_id) <= UINT64_MAX / (uint64_t)rule->number && model->count &&
-               rule_is_of(rule, rules->names, &model->spans[model->first_top]);
+               rule_is_of(rules, rule, trace, &model->spans[model->first_top]);
     default:
         return some_span_fits(rules, rule, trace);
     }

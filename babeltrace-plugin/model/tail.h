@@ -40,10 +40,14 @@ void tail_rules_free(struct tail_rules *rules);
 typedef bool tail_has_tag_fn(void *context, const struct trace_span *span, struct text key,
                              const char *glob);
 
+/* Returns the span's own service or name, for NAMES_OTHER. */
+typedef struct text tail_own_name_fn(const struct trace_span *span, bool is_service);
+
 struct tail_trace {
     const struct trace_model *model; /* linked */
     uint64_t trace_id;               /* the lower half */
     tail_has_tag_fn *has_tag;        /* NULL: no span has tags */
+    tail_own_name_fn *own_name;      /* NULL: names without room are "" */
     void *context;
 };
 

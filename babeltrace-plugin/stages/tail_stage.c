@@ -84,6 +84,13 @@ static bool tail_has_tag(void *context, const struct trace_span *span, struct te
     return entry && tail_value_fits(entry, glob);
 }
 
+static struct text tail_own_name(const struct trace_span *span, bool is_service)
+{
+    const struct span *held = &((const struct span_copy *)span->of)->span;
+
+    return is_service ? held->endpoint->service : span_name(held);
+}
+
 /* Passes the trace's first span on, with the tag that has the reason. */
 static void tail_pass_first(struct tail_stage *tail, struct span *span, const char *why)
 {
@@ -125,6 +132,7 @@ static const char *tail_reason(struct tail_stage *tail, const struct closed_trac
         .model = closed->model,
         .trace_id = closed->trace_id,
         .has_tag = tail_has_tag,
+        .own_name = tail_own_name,
     };
     const char *why;
 
@@ -166,6 +174,7 @@ static bool tail_hold(struct tail_stage *tail, const struct span *span)
     if (!held)
         return false;
     held_span.of = held;
+    tail->counts.names_merged += held_span.service == NAMES_OTHER || held_span.name == NAMES_OTHER;
     if (open_traces_add(tail->open, span->trace_id_high, span->trace_id, &held_span,
                         sizeof(*held) + span->log_length, stage_now(&tail->stage)))
         return true;

@@ -30,6 +30,7 @@ struct tail_counts {
     uint64_t traces_early; /* of both: decided before they were complete */
     uint64_t spans_late;   /* arrived after their trace was decided */
     uint64_t spans_unheld; /* no memory: passed on at once */
+    uint64_t names_merged; /* spans whose service or name found no room among the names */
     uint64_t traces_held;  /* current number */
     uint64_t held_bytes;
 };

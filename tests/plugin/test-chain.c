@@ -234,8 +234,10 @@ static void give_tagged(struct chain *chain, uint64_t trace, uint64_t id, int64_
     static char value[80000];
     struct span span;
 
+    (void)snprintf(value, sizeof(value), "%s %" PRIu64, key, id);
+    CHECK(span_of_host(&span, "", id, now_ms - 1, now_ms) &&
+          span_change_name(&span, text_of(value)));
     memset(value, 'x', length);
-    CHECK(span_of_host(&span, "", id, now_ms - 1, now_ms));
     span.trace_id = trace;
     span.parent_id = id % 10 ? id - id % 10 : 0;
     CHECK(!key[0] || span_add(&span, SPAN_TAG_TEXT, text_of(key), (struct text){value, length}, 0));
@@ -247,8 +249,11 @@ static void give_tagged(struct chain *chain, uint64_t trace, uint64_t id, int64_
  */
 static void test_tail(void)
 {
-    static const struct tail_counts expected = {
-        .traces_kept = 3, .traces_sampled_out = 4, .traces_early = 1, .spans_late = 2};
+    static const struct tail_counts expected = {.traces_kept = 4,
+                                                .traces_sampled_out = 65540,
+                                                .traces_early = 1,
+                                                .spans_late = 2,
+                                                .names_merged = 10};
     struct chain_run run = {.order = {PART_TAIL}};
     struct chain *chain = &run.chain;
     struct tail_counts counts;
@@ -272,8 +277,12 @@ static void test_tail(void)
     CHECK_TEXT(out, "1/11 1/10=error 3/30=tag pool=xx?* 1/12 ");
     give_tagged(chain, 7, 70, 1301, "k", 80000);
     CHECK_TEXT(out, "1/11 1/10=error 3/30=tag pool=xx?* 1/12 5/50=tag pool=xx?* ");
+    for (uint64_t i = 1; i <= 65536; i++) /* no room for more names */
+        give_tagged(chain, 10 * i, 10 * i, 2000 + 2 * (int64_t)i, "", 0);
+    give_tagged(chain, 8, 80, 140000, "last", 1);
     while (chain_flush_some(chain, 1))
         ;
+    CHECK_TEXT(strrchr(out, '/'), "/80=s:last* tag last ");
     counts = tail_stage_counts(chain->first);
     CHECK(memcmp(&counts, &expected, sizeof(counts)) == 0);
     end(&run);
@@ -291,7 +300,7 @@ int main(void)
     const char *folder = getenv("TMPDIR");
 
     (void)snprintf(rules, sizeof(rules), "%s/test-chain-rules", folder ? folder : "/tmp");
-    write_rules("error\ntag pool=xx?*\n");
+    write_rules("error\ntag pool=xx?*\ns:last* tag last\n");
     test_tail();
     write_rules("error\ngateway > 30ms\n*:* > p95\nrare 5\n1/3\n");
     dice_state = seed_begin();

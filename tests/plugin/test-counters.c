@@ -73,7 +73,7 @@ static const struct {
     SPOOL(possibly_persisted, POSSIBLY_PERSISTED),
     IS("spool_unknown", output.spool.unknown), IS("spool_errors", output.spool.errors),
     IS("spool_unreadable", output.spool.unreadable),
-    OF_TAIL(traces_sampled_out), OF_TAIL(spans_unheld), OF_TAIL(traces_held),
+    OF_TAIL(traces_sampled_out), OF_TAIL(spans_unheld), OF_TAIL(traces_held), OF_TAIL(names_merged),
     RULE(begins), RULE(shorter), RULE(begun_again), RULE(dropped), RULE(unusable), RULE(open),
     RULE(ends_unmatched), RULE(stages_unmatched), RULE(keyless), RULE(evicted), RULE(stages),
     RULE(no_room), RULE(open_bytes), IS("rule_begins_unmatched", input.rules.unmatched),

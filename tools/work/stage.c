@@ -247,6 +247,17 @@ static bool work_stage_has_tag(void *context, const struct trace_span *span, str
     return !glob || fnmatch(glob, value, 0) == 0;
 }
 
+static struct text work_stage_own_name(const struct trace_span *span, bool is_service)
+{
+    const struct held_span *held = span->of;
+    struct otlp_span fast;
+
+    if (is_service)
+        return held_origin(held)->service;
+    return otlp_read_span((struct text){held->raw, held->raw_length}, &fast) ? fast.name
+                                                                             : text_of("");
+}
+
 /* Returns false when out of memory. */
 static bool work_stage_keep_if_wanted(struct work_stage *stage, const struct held_trace *trace)
 {
@@ -254,6 +265,7 @@ static bool work_stage_keep_if_wanted(struct work_stage *stage, const struct hel
         .model = &stage->model,
         .trace_id = trace->low,
         .has_tag = work_stage_has_tag,
+        .own_name = work_stage_own_name,
     };
 
     return !stage->keeper || !tail_rules_fit(stage->rules, &tail, stage->statistics) ||
