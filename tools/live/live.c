@@ -34,7 +34,7 @@ static const char usage[] =
 #define DRAIN_LOOK_MS    100    /* between checks whether all events are read */
 #define DRAIN_EXTRA_MS   5000   /* added to flush-timeout-ms */
 #define NOTIFY_PERIOD_MS 1000   /* between reports to systemd */
-#define READY_MAX_MS     10000  /* the longest wait for a first reader */
+#define READY_MAX_MS     10000  /* the longest wait for the relay daemon and a first reader */
 
 struct live_service {
     struct frame frame;
@@ -143,7 +143,7 @@ static void tell_systemd(struct live_service *service)
            readers_running(&service->readers));
 }
 
-/* Reports the service as ready, also without a session daemon. */
+/* Reports the service as ready, also without a session daemon or a relay daemon. */
 static void be_ready(struct live_service *service)
 {
     if (service->is_ready || service->is_ending)
@@ -161,8 +161,8 @@ static void tick(void *context)
     struct live_service *service = context;
 
     timer_set(service->frame.loop, &service->tick, NOTIFY_PERIOD_MS);
-    if (service->tracing.was_tried &&
-        (service->tracing.state != TRACING_ACTIVE || clock_ms() - service->start_ms > READY_MAX_MS))
+    if ((service->tracing.was_tried && service->tracing.state != TRACING_ACTIVE) ||
+        clock_ms() - service->start_ms > READY_MAX_MS)
         be_ready(service);
     tell_systemd(service);
     if (clock_ms() >= service->next_sweep_ms) {
@@ -201,7 +201,8 @@ static void relay_is_down(void *context)
             "the relay daemon is gone, or does not answer: events recorded until the daemon is "
             "back are lost");
     readers_relay_down(&service->readers);
-    tracing_relay_down(&service->tracing);
+    if (service->tracing.relay_is_up) /* if not, an earlier run's session may be well */
+        tracing_relay_down(&service->tracing);
 }
 
 static void relay_has_listed(void *context, const struct listing *listing)

@@ -325,12 +325,13 @@ static void relay_come_up(struct relay *relay)
 
 static void relay_go_down(struct relay *relay)
 {
-    const bool was_up = relay->state == RELAY_UP;
+    /* a foreign daemon may be down from the start */
+    const bool is_news = relay->options.is_own ? relay->state == RELAY_UP : relay->failures++ == 0;
 
     relay_set_state(relay, RELAY_DOWN);
     relay->listing.count = 0;
     relay->has_listed = false;
-    if (was_up)
+    if (is_news)
         relay->on.down(relay->on.context);
 }
 
