@@ -57,9 +57,10 @@ struct relay_options relay_reached(const struct relay_options *options)
 
 /* ---- the configuration ----------------------------------------------------------------------- */
 
-/* Looks up the name once, at the start, as the loop must not wait for a name server. babeltrace2's
- * viewer has IPv4 only. Returns false if the name has no IPv4 address. */
-static bool relay_resolve(const char *host, struct in_addr *address)
+/* Sets the numeric address in options. Looks up the name once, at the start, as the loop must not
+ * wait for a name server. babeltrace2's viewer has IPv4 only. Returns false if the name has no IPv4
+ * address. */
+static bool relay_resolve(const char *host, struct in_addr *address, struct relay_options *options)
 {
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -70,10 +71,10 @@ static bool relay_resolve(const char *host, struct in_addr *address)
     memcpy(&first, found->ai_addr, sizeof(first));
     *address = first.sin_addr;
     freeaddrinfo(found);
+    (void)inet_ntop(AF_INET, address, options->host, sizeof(options->host));
     return true;
 }
 
-/* Sets the numeric address in options. */
 static bool relay_take_address(const struct config *config, struct relay_options *options,
                                struct error *error)
 {
@@ -86,11 +87,10 @@ static bool relay_take_address(const struct config *config, struct relay_options
                          "%s: relayd-address \"%s\": expected an IPv4 address or a host's name: "
                          "babeltrace2 reads live sessions over IPv4 only",
                          config_origin(config, "relayd-address"), name);
-    if (!relay_resolve(name, &address))
+    if (!relay_resolve(name, &address, options))
         return error_set(error, "%s: relayd-address \"%s\": no IPv4 address has this name",
                          config_origin(config, "relayd-address"), name);
     is_loopback = ntohl(address.s_addr) >> 24 == 127;
-    (void)inet_ntop(AF_INET, &address, options->host, sizeof(options->host));
     if (is_loopback || config_boolean(config, "expose-relayd"))
         return true;
     return error_set(error,
@@ -105,6 +105,7 @@ static bool parse_relayd(const char *text, struct relay_options *options, struct
 {
     const char *colon = strrchr(text, ':');
     const size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    struct in_addr address;
     char *end;
 
     options->live_port = 5344;
@@ -120,7 +121,9 @@ static bool parse_relayd(const char *text, struct relay_options *options, struct
             text);
     memcpy(options->host, text, length);
     options->host[length] = '\0';
-    return true;
+    /* LTTng has the number, too: session_difference() compares them */
+    return relay_resolve(options->host, &address, options) ||
+           error_set(error, "relayd \"%s\": no IPv4 address has this name", text);
 }
 
 bool relay_read_options(const struct config *config, struct relay_options *options,
