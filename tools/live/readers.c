@@ -538,7 +538,8 @@ void readers_reload(struct readers *readers, const struct readers_options *optio
     const bool is_other = !json_equal(old->params, options->params) ||
                           old->retry_us != options->retry_us || old->level != options->level;
 
-    if (is_other)
+    if (!json_equal(json_object_get(old->params, "endpoint"),
+                    json_object_get(options->params, "endpoint")))
         readers->starts = 0;
     json_decref(old->params);
     readers->options = *options;

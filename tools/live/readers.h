@@ -82,7 +82,7 @@ struct readers {
     struct live_reader readers[READERS_MAX];
     struct counts gone;        /* sums of readers whose session is gone */
     uint64_t died, lost_spans; /* readers that died, and undelivered spans in them */
-    unsigned starts;           /* starts with the current options */
+    unsigned starts;           /* starts with the current endpoint */
     bool relay_is_up, is_ending, was_full;
     struct timer look;
 };
