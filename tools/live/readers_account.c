@@ -146,8 +146,9 @@ bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_n
 
         if (!reader->is_own || reader->is_retired)
             continue;
-        if (reader->state == READER_WAITING) /* the next child will read the missed events */
-            return false;
+        if (reader->state == READER_WAITING ||
+            (reader->state == READER_ENDING && reader->is_renewed))
+            return false; /* the next child will read the missed events */
         if (reader->state != READER_RUNNING)
             continue;
         readers_read_account(reader);
