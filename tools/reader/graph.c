@@ -311,6 +311,7 @@ json_t *reader_begin(const void *bytes, size_t size)
     if (!order)
         abort();
     (void)unlink(text_in(json_object_get(order, "params"), "stats-file"));
+    (void)unlink(text_in(json_object_get(order, "params"), "sent-file"));
     reader_drop_privileges();
     return order;
 }
