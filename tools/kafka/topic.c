@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 #define TOPIC_READ_MS 100  /* the longest topic_read() */
-#define TOPIC_LOOK_MS 2000 /* the limit of topic_read_all()'s requests for partitions */
+#define TOPIC_LOOK_MS 2000 /* the limit of requests by topic_read_all() and topic_restart() */
 
 enum partition_state { NOT_STARTED, READING, AT_END };
 
 struct topic {
     struct topic_options options;
     struct kafka_url url;
-    int64_t offsets[TOPIC_PARTITIONS_MAX];
+    int64_t offsets[TOPIC_PARTITIONS_MAX]; /* the next ones; -1: unknown */
     enum partition_state states[TOPIC_PARTITIONS_MAX];
     int32_t partitions; /* their number; 0: unknown */
     /* the answer to topic_ask() */
@@ -59,17 +59,17 @@ const char *topic_problem(const struct topic *topic)
 
 /* ---- partitions ------------------------------------------------------------------------------ */
 
-/* Finds the offset of since_ns, or the partition's end if all messages are older. Returns false
+/* Finds the offset of since_ms, or the partition's end if all messages are older. Returns false
  * with the problem set. */
-static bool topic_offset_since(struct topic *topic, int32_t partition, int limit_ms,
-                               int64_t *offset)
+static bool topic_offset_since(struct topic *topic, int32_t partition, int64_t since_ms,
+                               int limit_ms, int64_t *offset)
 {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_t *one =
         rd_kafka_topic_partition_list_add(list, topic->url.topic, partition);
     rd_kafka_resp_err_t code;
 
-    one->offset = topic->options.since_ns / 1000000;
+    one->offset = since_ms;
     code = rd_kafka_offsets_for_times(topic->consumer, list, limit_ms);
     if (!code)
         code = one->err;
@@ -86,7 +86,8 @@ static bool topic_start(struct topic *topic, int32_t partition, int limit_ms)
 
     if (offset < 0 && !topic->options.since_ns)
         offset = RD_KAFKA_OFFSET_BEGINNING;
-    else if (offset < 0 && !topic_offset_since(topic, partition, limit_ms, &offset))
+    else if (offset < 0 && !topic_offset_since(topic, partition, topic->options.since_ns / 1000000,
+                                               limit_ms, &offset))
         return false;
     if (rd_kafka_consume_start_queue(topic->topic, partition, offset, topic->messages) != 0) {
         topic_set_problem(topic, rd_kafka_last_error(), rd_kafka_err2str(rd_kafka_last_error()));
@@ -158,17 +159,40 @@ bool topic_is_at_end(const struct topic *topic)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+/* Sets *offset to the message to continue with; -1: the first one. If the log still has the
+ * messages before the next one, a broker has lost the log's end, and workers may have continued.
+ * All messages up to read_ns() were read. Returns false with the problem set. */
+static bool topic_find_rest(struct topic *topic, int32_t partition, int64_t *offset)
+{
+    const int64_t read_ms = topic->options.read_ns(topic->options.context) / 1000000;
+    int64_t low, high;
+    const rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(
+        topic->consumer, topic->url.topic, partition, &low, &high, TOPIC_LOOK_MS);
+
+    *offset = -1;
+    if (code)
+        topic_set_problem(topic, code, rd_kafka_err2str(code));
+    if (code || topic->offsets[partition] < low)
+        return !code;
+    if (!topic_offset_since(topic, partition, read_ms + 1, TOPIC_LOOK_MS, offset))
+        return false;
+    if (*offset < 0)
+        *offset = high;
+    return true;
+}
+
 /* Handles a gap in the log: librdkafka has stopped reading the partition, and refuses to seek. */
 static void topic_restart(struct topic *topic, int32_t partition)
 {
-    topic->options.gap(topic->options.context, partition);
+    int64_t offset;
+
     (void)rd_kafka_consume_stop(topic->topic, partition);
-    topic->offsets[partition] = RD_KAFKA_OFFSET_BEGINNING;
-    topic->states[partition] =
-        rd_kafka_consume_start_queue(topic->topic, partition, RD_KAFKA_OFFSET_BEGINNING,
-                                     topic->messages) == 0
-            ? READING
-            : NOT_STARTED; /* topic_take_answer() retries */
+    topic->states[partition] = NOT_STARTED; /* topic_take_answer() retries */
+    if (!topic_find_rest(topic, partition, &offset))
+        return;
+    topic->offsets[partition] = offset;
+    topic->options.gap(topic->options.context, partition, offset);
+    (void)topic_start(topic, partition, TOPIC_LOOK_MS);
 }
 
 static bool topic_take_error(struct topic *topic, const rd_kafka_message_t *message)
@@ -204,6 +228,7 @@ static bool topic_take_message(struct topic *topic, const rd_kafka_message_t *me
     if (message->err)
         return topic_take_error(topic, message);
     topic->states[message->partition] = READING;
+    topic->offsets[message->partition] = message->offset + 1;
     topic->read_ms = clock_ms();
     topic->problem.text[0] = '\0';
     return topic->options.message(topic->options.context, &told);

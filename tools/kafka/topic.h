@@ -34,9 +34,11 @@ struct topic_options {
     const int64_t *offsets; /* the next offsets of TOPIC_PARTITIONS_MAX partitions; -1: unknown */
     /* Returns false to end topic_read(). */
     bool (*message)(void *context, const struct topic_message *message);
-    /* The broker has deleted the next messages of the partition. Reading continues with the first
-     * message that the partition still has. */
-    void (*gap)(void *context, int32_t partition);
+    /* The partition has lost messages. next -1: the broker has deleted the next ones, and reading
+     * continues with the first message that is left. If not, a broker has lost the log's end, and
+     * reading continues at `next`. */
+    void (*gap)(void *context, int32_t partition, int64_t next);
+    int64_t (*read_ns)(void *context); /* returns the log's time of the latest message; 0: none */
     void *context;
 };
 

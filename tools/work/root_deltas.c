@@ -133,16 +133,35 @@ static bool root_deltas_take(void *context, const struct topic_message *message)
     return true;
 }
 
-static void root_deltas_note_gap(void *context, int32_t partition)
+static void root_deltas_note_gap(void *context, int32_t partition, int64_t next)
 {
     struct root_deltas *deltas = context;
 
     deltas->merged->gaps++;
-    deltas->offsets[partition] = -1;
-    say(BK7042,
-        "%s: partition %d: messages were deleted before the root read them: their counts are "
-        "missing; raise retention.ms of the topic",
-        deltas->url.shown, (int)partition);
+    deltas->offsets[partition] = next;
+    if (next < 0)
+        say(BK7042,
+            "%s: partition %d: messages were deleted before the root read them: their counts are "
+            "missing; raise retention.ms of the topic",
+            deltas->url.shown, (int)partition);
+    else
+        say(BK7052,
+            "%s: partition %d: a broker has lost messages at the end, or the topic was created "
+            "again: reading continues at %lld",
+            deltas->url.shown, (int)partition, (long long)next);
+}
+
+/* The saved state has these times, too. */
+static int64_t root_deltas_read_ns(void *context)
+{
+    const struct merged *merged = ((const struct root_deltas *)context)->merged;
+    int64_t latest_ns = 0;
+
+    for (size_t i = 0; i < merged->worker_count; i++) {
+        if (merged->workers[i].heard_ns > latest_ns)
+            latest_ns = merged->workers[i].heard_ns;
+    }
+    return latest_ns;
 }
 
 bool root_deltas_read(struct root_deltas *deltas, int64_t since_ns, struct error *error)
@@ -156,6 +175,7 @@ bool root_deltas_read(struct root_deltas *deltas, int64_t since_ns, struct error
         .offsets = deltas->offsets,
         .message = root_deltas_take,
         .gap = root_deltas_note_gap,
+        .read_ns = root_deltas_read_ns,
         .context = deltas,
     };
 
