@@ -41,8 +41,11 @@ fi
 # ---- no session daemon, and session daemons of other homes and users
 
 names sessiond.runs 'no lttng-sessiond runs' 'no session daemon' --section=live
-doctor
-[ "$(jq -r .section "$WORK/doctor.json")" = agent ] || fail "without services and LTTng, the doctor is about $(jq .section "$WORK/doctor.json")"
+is_about() { doctor; [ "$(jq -r .section "$WORK/doctor.json")" = "$1" ] || fail "$2, the doctor is about $(jq .section "$WORK/doctor.json")"; }
+is_about agent "without services and LTTng"
+touch "$WORK/run/work-root.sock"
+is_about work "beside the socket of a root that was killed"
+rm "$WORK/run/work-root.sock"
 if can_be_other; then
     mkdir -m 700 "$WORK/home" "$WORK/elsewhere"
     mkdir -m 777 "$WORK/store"
@@ -286,15 +289,10 @@ host_is_well() {
 }
 start_sampling
 lttng enable-event -u -s blkin -c blkin blkin:metric >/dev/null
-wait_for 20 host "that all is well beside the sampler" host_is_well || {
-    show_doctor
-    exit 1
-}
+wait_for 20 host "that all is well beside the sampler" host_is_well || { show_doctor; exit 1; }
 echo '1/1' >"$WORK/tail"
 # with_host KEY=VALUE...: writes section [host] of the file
-with_host() {
-    { echo '[host]' && printf '%s\n' "$@"; } >"$WORK/host.conf"
-}
+with_host() { { echo '[host]' && printf '%s\n' "$@"; } >"$WORK/host.conf"; }
 with_host disk=1500ms network=5s cpu=1m
 notes host.wait 'tail-wait-ms = 2000 is too short: a span can wait 3000 ms for its host'\''s tags (disk is sampled every 1500 ms)' \
     'tail sampling that does not wait for tags' --config="$WORK/host.conf" --tail-sampling="$WORK/tail"

@@ -102,10 +102,7 @@ page_says() { curl -fsS "http://127.0.0.1:$metrics/metrics" >"$WORK/page" && gre
 for line in "blkin_spans_accepted_total $spans" 'blkin_session_active 1' 'blkin_readers 1' "blkin_relayd_starts_total $(status .relayd.starts)"; do
     wait_for 20 live "on the page: $line" page_says "$line" || exit 1
 done
-status_says() {
-    "$blkin" status --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" >"$WORK/readable" &&
-        grep -q "$1" "$WORK/readable"
-}
+status_says() { "$blkin" status --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" >"$WORK/readable" && grep -q "$1" "$WORK/readable"; }
 wait_for 20 live "blkin status" status_says "spans accepted *$spans" || fail "status: $(cat "$WORK/readable")"
 
 # a child has no privilege, and secrets stay secret

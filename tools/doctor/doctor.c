@@ -10,6 +10,7 @@
 #include "tools/base/process.h"
 #include "tools/base/text.h"
 
+#include <glob.h>
 #include <jansson.h>
 #include <limits.h>
 #include <pwd.h>
@@ -108,17 +109,21 @@ static bool service_is_here(const char *folder, const char *service)
     return running.worker || is_listening(folder, "work-root");
 }
 
-/* Returns whether the unit starts at boot, or a killed service has left its socket. */
+/* Returns whether the unit starts at boot, or a killed service has left its socket. The units of
+ * "work" are blkin-work@N and blkin-work-root, and only the root has a socket. */
 static bool service_should_be_here(const char *folder, const char *service)
 {
     char path[600];
+    glob_t found;
+    bool is_enabled;
 
     (void)snprintf(path, sizeof(path),
-                   "/etc/systemd/system/multi-user.target.wants/blkin-%s.service", service);
-    if (access(path, F_OK) == 0)
-        return true;
-    (void)snprintf(path, sizeof(path), "%s/%s.sock", folder, service);
-    return access(path, F_OK) == 0;
+                   "/etc/systemd/system/multi-user.target.wants/blkin-%s[-.@]*service", service);
+    is_enabled = glob(path, GLOB_NOSORT, NULL, &found) == 0;
+    globfree(&found);
+    (void)snprintf(path, sizeof(path), "%s/%s%s.sock", folder, service,
+                   strcmp(service, "work") == 0 ? "-root" : "");
+    return is_enabled || access(path, F_OK) == 0;
 }
 
 /* Returns the service to check: the running one, else one that should run. If there is none, "live"
