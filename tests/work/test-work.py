@@ -83,8 +83,7 @@ class Work(unittest.TestCase):
         run = self.run_of("exporter", wait_ms=1000)
         kept = run.folder / "kept.json"
         worker = run.worker(endpoint=f"file:{kept}", format="zipkin", log_level="info")
-        load = Load(run, rate=8000, seconds=2)
-        expected = load.expected()
+        expected = Load(run, rate=8000, seconds=2).expected()
         run.wait_read()
         run.end_workers()
         faults, deltas = run.check(expected)
@@ -99,20 +98,24 @@ class Work(unittest.TestCase):
 
     def test_a_broker_loses_the_end(self):
         """The log loses messages that were read, while a worker runs, and while another one is away. No span is
-        counted twice, and new ones are counted."""
+        counted twice, and new ones are counted. A worker that waits for the broker ends before systemd kills it."""
         runs = [self.run_of(name, wait_ms=1000) for name in ("cut", "cut-away")]
         systemd = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         systemd.bind(str(self.running.folder / "notify"))
         runs_on, is_away = [run.worker(notify=self.running.folder / "notify") for run in runs]
-        loads = [Load(run, rate=8000, seconds=2) for run in runs]
-        first = [load.expected() for load in loads]
+        first = [load.expected() for load in [Load(run, rate=8000, seconds=2) for run in runs]]
         for run in runs:
             run.wait_read()
         runs[1].end_workers()
+        ending = self.run_of("ending").worker(deltas="", commit_ms=5000)
+        wait_until(lambda: ending.page().get("blkin_work_partitions") == 12, ending.said, 60)  # to commit
         self.running.broker.produce(runs[0].topic, 0, b"of somebody else")  # gives the worker an offset to commit
         wait_until(lambda: runs_on.page().get("blkin_work_messages_broken_total"), runs_on.said)
         self.running.broker.kill()
         self.check_waits(runs_on, systemd)
+        wait_until(lambda: "nothing is lost" in ending.said(), ending.said, 60)
+        self.assertEqual(ending.end(), 1)
+        self.assertIn("BK7022", ending.said())
         for run in runs:
             for log in self.running.folder.glob(f"kafka/data/{run.topic}-*/*.log"):
                 os.truncate(log, log.stat().st_size * 2 // 3)
@@ -124,8 +127,7 @@ class Work(unittest.TestCase):
         ends = runs_on.ends, is_away.ends
         for run in runs:
             run.wait_read()
-        loads = [Load(run, rate=8000, seconds=1, seed=2) for run in runs]
-        second = [load.expected() for load in loads]
+        second = [load.expected() for load in [Load(run, rate=8000, seconds=1, seed=2) for run in runs]]
         for run in runs:
             run.wait_read()
         for worker, before in zip((runs_on, is_away), ends):

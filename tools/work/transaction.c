@@ -7,6 +7,7 @@
 #include "tools/kafka/topic.h"
 #include "tools/merged/merged.h"
 
+#include <semaphore.h>
 #include <stdlib.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,17 +23,31 @@
 
 static volatile sig_atomic_t is_asked;
 static bool has_failed, failed_before_asked;
+static sem_t begins; /* the end */
+
+void ending_begin(void)
+{
+    (void)sem_post(&begins);
+}
+
+void ending_wait(void)
+{
+    while (sem_wait(&begins) != 0)
+        ;
+}
 
 static void ending_on_signal(int signal)
 {
     (void)signal;
     is_asked = 1;
+    ending_begin();
 }
 
 void ending_take_signals(void)
 {
     const struct sigaction action = {.sa_handler = ending_on_signal};
 
+    (void)sem_init(&begins, 0, 0);
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
 }

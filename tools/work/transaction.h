@@ -23,6 +23,12 @@ void ending_take_signals(void);
 
 bool ending_is_asked(void);
 
+/* The end begins: the worker was asked to end, or ends by itself. */
+void ending_begin(void);
+
+/* For another thread: waits for the begin of the end. */
+void ending_wait(void);
+
 /* Logs the first failure. */
 __attribute__((format(printf, 1, 2))) void ending_fail(const char *format, ...);
 

@@ -40,7 +40,7 @@ static const char usage[] =
 #define PAGE_MS   25   /* between calls that serve the metrics page */
 #define QUIET_MS  5000 /* between commits without new counts, which show that the worker runs */
 #define WINDOW_NS INT64_C(1000000000) /* the period of busy_ratio and behind_seconds */
-#define CLOSE_S   40 /* the limit for leaving the group and delivering kept traces */
+#define CLOSE_S   25 /* the limit for a worker's end; below TimeoutStopSec= of the unit */
 
 struct worker {
     struct config *config;
@@ -264,20 +264,18 @@ static bool worker_open(struct worker *worker, struct error *error)
 static void *worker_end_late(void *unused)
 {
     (void)unused;
+    ending_wait();
     (void)sleep(CLOSE_S);
     say(BK7022,
-        "not ended after %d s: the worker has not left its group, or not delivered kept traces; "
-        "the "
-        "next worker counts the spans that are not committed",
+        "not ended after %d s: the worker has not committed, not left its group, or not delivered "
+        "kept traces; the next worker counts the spans that are not committed",
         CLOSE_S);
     _exit(1);
 }
 
 static void worker_close(struct worker *worker)
 {
-    pthread_t thread;
-
-    (void)thread_start(&thread, worker_end_late, NULL, "blkin-end");
+    ending_begin();
     if (worker->has_joined) {
         const bool has_left = group_leave(worker->group);
 
@@ -327,6 +325,7 @@ static void heap_prepare(size_t bytes)
 static int worker_work(struct worker *worker)
 {
     struct error error = {""};
+    pthread_t thread;
     bool is_open;
 
     if (!worker_read_config(worker, &error)) {
@@ -334,6 +333,7 @@ static int worker_work(struct worker *worker)
         return 2;
     }
     heap_prepare((size_t)worker->settings.max_open_bytes);
+    (void)thread_start(&thread, worker_end_late, NULL, "blkin-end");
     is_open = worker_open(worker, &error);
     if (is_open)
         worker_run(worker);
