@@ -32,11 +32,10 @@ class Work(unittest.TestCase):
     def check(self, run, expected):
         """Checks that all spans are counted: spans that a busy machine delayed are counted as late."""
         faults, deltas = run.check(expected)
-        self.assertEqual(deltas.spans(), expected.acknowledged)
         self.assertGreater(expected.acknowledged, 10000)
         late = deltas.counters["spans_late"]
-        self.assertEqual(deltas.counters["spans_in"], expected.acknowledged)
-        self.assertEqual(deltas.counters["spans_counted"] + late, expected.acknowledged)
+        for spans in (deltas.spans(), deltas.counters["spans_in"], deltas.counters["spans_counted"] + late):
+            self.assertEqual(spans, expected.acknowledged)
         self.assertTrue(late or not faults, faults)
         return deltas
 
@@ -79,8 +78,12 @@ class Work(unittest.TestCase):
         run.end_workers()
 
     def test_kept_by_an_exporter(self):
-        """The output has another format or cluster than the input, so the sink's exporter sends it."""
+        """The output has another format or cluster than the input, so the sink's exporter sends it. A worker also starts
+        without its collector."""
         run = self.run_of("exporter", wait_ms=1000)
+        away = run.worker(endpoint="http://127.0.0.1:1", format="zipkin")
+        wait_until(lambda: away.page().get("blkin_work_partitions"), away.said, 15)
+        run.workers.pop().kill()
         kept = run.folder / "kept.json"
         worker = run.worker(endpoint=f"file:{kept}", format="zipkin", log_level="info")
         expected = Load(run, rate=8000, seconds=2).expected()
@@ -182,10 +185,7 @@ class Work(unittest.TestCase):
                 self.assertEqual((done.returncode, said in done.stderr), (status, True), done)
             waiting = subprocess.Popen([BLKIN, "work", f"--state-dir={folder}", "--input=kafka://127.0.0.1:1/spans"],
                                        stderr=subprocess.PIPE, text=True, env=environment)
-            line = waiting.stderr.readline()
-            while "no broker answers" not in line:
-                self.assertNotEqual(line, "")
-                line = waiting.stderr.readline()
+            self.assertTrue(any("no broker answers" in line for line in waiting.stderr))
             waiting.terminate()
             waiting.stderr.close()
             self.assertEqual(waiting.wait(60), 0)

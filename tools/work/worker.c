@@ -219,6 +219,9 @@ static bool worker_read_config(struct worker *worker, struct error *error)
     if (!kafka_url_parse(&settings->input, "input", input, error) ||
         !config_sink_params(config, &worker->params, error))
         return false;
+    /* by default, a worker also starts while the collector is down */
+    if (strcmp(config_origin(config, "require-collector"), "default") == 0)
+        worker->params.exporter.require_collector = false;
     settings->kafka_file = worker->params.exporter.transport.kafka_file;
     settings->group = config_text(config, "group");
     settings->deltas = config_text(config, "deltas");
