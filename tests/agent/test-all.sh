@@ -23,12 +23,8 @@ reload() {
     wait_for 20 agent "a reload" "$BUILD/bin/blkin" reload --config="$WORK/blkin.conf" agent >"$WORK/reload.log" 2>&1
 }
 # write NAME ARGUMENT...: starts the writer
-write() {
-    start_part "$1" "$BUILD/tests/live/writer" "${@:2}"
-}
-counter() {
-    status counters "$1"
-}
+write() { start_part "$1" "$BUILD/tests/live/writer" "${@:2}"; }
+counter() { status counters "$1"; }
 has_accepted() {
     [ "$(counter spans_accepted)" -ge "$1" ] 2>/dev/null
 }
@@ -151,9 +147,7 @@ until=$(made steady)
 conf send=slow "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
 reload || fail "from all to slow: $(<"$WORK/reload.log")"
 is send slow || fail "the status says send = $(status send)"
-has_taken() {
-    has_run taken "$from" "$until"
-}
+has_taken() { has_run taken "$from" "$until"; }
 wait_for 20 agent "the spans from before the change" has_taken || exit 1
 wait_for 20 agent "all deliveries" is_delivered || exit 1 # spans of the time until the change
 before=$(counter spans_accepted)
@@ -173,9 +167,7 @@ wait_for 20 agent "a slow trace" has_spans "$late" "3 *" || exit 1
 make "after" # the agent is to read this late span 3 s after the trace
 before=$(disks)
 make "late 100"
-has_disk() {
-    [ "$(disks)" -gt "$before" ]
-}
+has_disk() { [ "$(disks)" -gt "$before" ]; }
 wait_for 10 agent "its first spans" has_disk || exit 1
 conf send=all "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
 reload || fail "from slow to all: $(<"$WORK/reload.log")"
