@@ -25,9 +25,7 @@ reload() {
 # write NAME ARGUMENT...: starts the writer
 write() { start_part "$1" "$BUILD/tests/live/writer" "${@:2}"; }
 counter() { status counters "$1"; }
-has_accepted() {
-    [ "$(counter spans_accepted)" -ge "$1" ] 2>/dev/null
-}
+has_accepted() { [ "$(counter spans_accepted)" -ge "$1" ] 2>/dev/null; }
 # more N: waits until N more spans are accepted.
 more() {
     local accepted
@@ -50,9 +48,7 @@ sys.exit(numbers != list(range(numbers[0], int(sys.argv[3]))))
 END
 }
 # made NAME [8]: prints the number of spans that the writer has made; 8: of recorded ones.
-made() {
-    od -An -tu8 -j"${2-0}" -N8 "$WORK/$1.made" | tr -d ' '
-}
+made() { od -An -tu8 -j"${2-0}" -N8 "$WORK/$1.made" | tr -d ' '; }
 end_agent() {
     stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
     grep -q 'the account does not add up' "$WORK/agent.log" && fail "the account does not add up"
@@ -121,9 +117,7 @@ write steady 0 1000000000 1000 "$WORK/steady.made"
 more 100 || exit 1
 wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True || exit 1
 stop_part agent KILL 5
-has_made() {
-    [ "$(made "$1")" -ge "$2" ]
-}
+has_made() { [ "$(made "$1")" -ge "$2" ]; }
 wait_for 20 - "spans while no agent runs" has_made steady $(($(made steady) + 100)) || exit 1
 start_all killed
 is endpoint "file:$WORK/killed.json.2" || fail "after a kill, spans go to $(status endpoint)"
@@ -193,9 +187,7 @@ conf send=all "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
 conf send=slow "endpoint=file:$WORK/slow.json"
 reload || fail "the reload to send = slow and another file failed: $(<"$WORK/reload.log")"
 make "slow 250"
-has_slow() {
-    [ "$(jq "[.[] | select(.traceId == \"$ID\")] | length" "$WORK/slow.json")" = 3 ]
-}
+has_slow() { [ "$(jq "[.[] | select(.traceId == \"$ID\")] | length" "$WORK/slow.json")" = 3 ]; }
 wait_for 20 agent "the whole trace in the file" has_slow || exit 1
 stop_part steady KILL 5 2>/dev/null
 end_agent
@@ -236,9 +228,7 @@ at() {
     taskset -cp "$1" "${private_pid[wanderer]}" >/dev/null || fail "taskset"
     wait_for 20 - "$2 spans" has_made wanderer $(($(made wanderer) + $2)) || exit 1
 }
-has_place() {
-    [ "$(jq .read.mono_ns "$WORK/state/agent.json")" -gt "$1" ] 2>/dev/null
-}
+has_place() { [ "$(jq .read.mono_ns "$WORK/state/agent.json")" -gt "$1" ] 2>/dev/null; }
 at "$here" 20
 wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True || exit 1
 wait_for 20 agent "a new place" has_place "$(jq .read.mono_ns "$WORK/state/agent.json" || echo 0)" || exit 1
@@ -269,9 +259,16 @@ grep -q '^BK4080 ' "$WORK/agent.log" || fail "the log does not say what was over
 # A clean end saves a position after which nothing was sent, until the next agent sends something.
 jq -e '.read.is_end' "$WORK/state/agent.json" >"$WORK/null" || fail "the position is not that of an end"
 start_all unsure ring-bytes=2M
-has_no_end() {
-    jq -e '.read.is_end | not' "$WORK/state/agent.json" >"$WORK/null"
-}
+has_no_end() { jq -e '.read.is_end | not' "$WORK/state/agent.json" >"$WORK/null"; }
 wait_for 20 agent "a state that tells a kill from an end" has_no_end || exit 1
+end_agent
+
+# The place moves also while all spans are sampled out.
+echo error >"$WORK/tail"
+start_all none "tail-sampling=$WORK/tail"
+write good 0 1000000000 200 "$WORK/good.made"
+wait_for 20 good "its first spans" has_made good 1 2>/dev/null || exit 1
+read -r place _ </proc/uptime
+wait_for 60 agent "a newer place" has_place "${place/./}0000000" || exit 1
 end_agent
 exit 0

@@ -151,9 +151,7 @@ for id in "$one" "$two" "$three"; do
 done
 
 # Prints when the rings in use were made. A user's first rings are small on many CPUs, and soon replaced.
-rings_in_use() {
-    status rings memories | grep -o '"made": "[^"]*", "state": "on"'
-}
+rings_in_use() { status rings memories | grep -o '"made": "[^"]*", "state": "on"'; }
 
 # a kill while no span waits: the program continues in the same rings, and the next agent finds its records
 wait_for 20 agent "that all is settled" is_settled && make "fast 1" || exit 1
