@@ -38,9 +38,7 @@ zipkin_counter() {
 print(int(json.load(sys.stdin)[f"counter.zipkin_collector.{sys.argv[1]}.http"]))' "$1"
 }
 
-all_traces() {
-    zipkin_get "api/v2/traces?serviceName=client&limit=100000&lookback=86400000"
-}
+all_traces() { zipkin_get "api/v2/traces?serviceName=client&limit=100000&lookback=86400000"; }
 
 # zipkin_holds SPANS: checks that SPANS spans are stored, and not only accepted.
 zipkin_holds() {
@@ -119,9 +117,7 @@ PY
 }
 
 # is_gone PID: checks that the process has ended. It may be a zombie.
-is_gone() {
-    ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status"
-}
+is_gone() { ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status"; }
 
 # shellcheck disable=SC2120 # for the caller
 # lttng_daemons [PGREP-OPTION...]: prints the pids of the session daemon's children and grandchildren.

@@ -79,6 +79,4 @@ enter() {
 }
 
 # in_namespaces COMMAND...: runs the command in namespaces of its own. It ends with this script.
-in_namespaces() {
-    setpriv --pdeathsig KILL unshare -m -p -f --kill-child --mount-proc "$@"
-}
+in_namespaces() { setpriv --pdeathsig KILL unshare -m -p -f --kill-child --mount-proc "$@"; }

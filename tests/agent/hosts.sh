@@ -81,9 +81,7 @@ host_lttng() {
         env LTTNG_HOME="$WORK/$host" lttng --no-sessiond "$@" </dev/null
 }
 
-host_lttng_answers() {
-    host_lttng "$1" list >/dev/null 2>&1
-}
+host_lttng_answers() { host_lttng "$1" list >/dev/null 2>&1; }
 
 # Starts the host's LTTng, which the agent does not need. The 3 s that LTTng waits for the registration are too short on
 # a busy machine: after them, a program, or one of fio's jobs, continues untraced.
@@ -135,9 +133,7 @@ agent_status() { # a busy agent may miss the time limit of an answer
 }
 
 # agent_has HOST FILTER [JQ_OPTION...]: checks that jq's filter is true of the agent's status.
-agent_has() {
-    agent_status "$1" 2>/dev/null | jq -e "${@:3}" "$2" >/dev/null 2>&1
-}
+agent_has() { agent_status "$1" 2>/dev/null | jq -e "${@:3}" "$2" >/dev/null 2>&1; }
 
 # wait_agent HOST [HOSTS]: waits until the agent records, and knows HOSTS hosts (no argument: all hosts).
 wait_agent() {
@@ -159,9 +155,7 @@ choose_start() {
     mkdir -p "$WORK/load"
 }
 
-check_hosts() {
-    "$PYTHON" "$hosts_parts/check.py" "$WORK/load" "$HOSTS" "$WORK/collected" "$@"
-}
+check_hosts() { "$PYTHON" "$hosts_parts/check.py" "$WORK/load" "$HOSTS" "$WORK/collected" "$@"; }
 
 # begin_hosts COUNT: makes the hosts, the network and an empty configuration.
 begin_hosts() {

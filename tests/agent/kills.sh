@@ -48,9 +48,7 @@ has_other_fdserver() {
 }
 
 # Checks that the program has asked for rings since the last ones were gone.
-has_rings() {
-    [ "$(ring_bytes 2>/dev/null)" -gt 0 ] 2>/dev/null
-}
+has_rings() { [ "$(ring_bytes 2>/dev/null)" -gt 0 ] 2>/dev/null; }
 
 start_program() {
     mkfifo -m 600 "$WORK/program.in.$1"
@@ -60,9 +58,7 @@ start_program() {
 }
 
 # Keeps the log of an agent. The file's time is the time of the agent's end.
-keep_log() {
-    mv "$WORK/agent.log" "$WORK/logs/agent.$n" && touch "$WORK/logs/agent.$n"
-}
+keep_log() { mv "$WORK/agent.log" "$WORK/logs/agent.$n" && touch "$WORK/logs/agent.$n"; }
 
 kill_part() {
     local pid

@@ -17,34 +17,22 @@ recording_begin() {
     export BLKIN_REQUEST_TIMEOUT_MS=$((30000 * PATIENCE)) BLKIN_FLUSH_TIMEOUT_MS=$((15000 * PATIENCE))
 }
 
-start_agent() {
-    start_part agent "$BUILD/bin/blkin" agent --log-level=info "$@"
-}
+start_agent() { start_part agent "$BUILD/bin/blkin" agent --log-level=info "$@"; }
 
 # status KEY...: prints a value of the agent's status. A busy agent may miss the time limit of an answer once.
-status() {
-    ask status "$@" 2>/dev/null || ask status "$@"
-}
+status() { ask status "$@" 2>/dev/null || ask status "$@"; }
 
-total() {
-    status totals "$1"
-}
+total() { status totals "$1"; }
 
 # kept NAME: checks that the request by hand was answered.
-kept() {
-    [ "$(ask "kept $1" "done" 2>/dev/null)" = True ]
-}
+kept() { [ "$(ask "kept $1" "done" 2>/dev/null)" = True ]; }
 
 # has TOTAL COUNT: checks that a total is COUNT at least. On a busy machine, an alarm may come so late that the agent asks
 # for its trace once more, and judges it twice.
-has() {
-    [ "$(status totals "$1" 2>/dev/null)" -ge "$2" ] 2>/dev/null
-}
+has() { [ "$(status totals "$1" 2>/dev/null)" -ge "$2" ] 2>/dev/null; }
 
 # ask REQUEST [KEY...]: sends a request to the agent's control socket.
-ask() {
-    ask_service agent "$@"
-}
+ask() { ask_service agent "$@"; }
 
 # is STATUS-KEY... VALUE: checks a value; it fails while the agent does not answer.
 is() {
@@ -129,9 +117,7 @@ is_delivered() {
 }
 
 # in_spool N: checks that at least N spans wait on the disk.
-in_spool() {
-    [ "$(status counters spool_waiting 2>/dev/null)" -ge "$1" ] 2>/dev/null
-}
+in_spool() { [ "$(status counters spool_waiting 2>/dev/null)" -ge "$1" ] 2>/dev/null; }
 
 # Prints the number of the collector's spans.
 all_spans() {

@@ -24,9 +24,7 @@ kill_agent() {
     stop_part agent KILL 10
     [ ! -e "$WORK/state/agent.crashed" ] || fail "a kill leaves a note"
 }
-state() {
-    jq -e "$2" "$WORK/state/$1" >/dev/null
-}
+state() { jq -e "$2" "$WORK/state/$1" >/dev/null; }
 
 # one crash: the next agent looks for the trace
 make "slow 250"

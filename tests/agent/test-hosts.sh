@@ -134,9 +134,7 @@ alarms() { # of all hosts
 before=$(alarms)
 run_load seed=4 rate=400 seconds=6 slow=1 odd-slow=0 phase=3
 made=$(check_hosts --storm --seed 4 2>/dev/null | jq .fitting)
-are_counted() {
-    [ $(($(alarms) - before)) -eq "$made" ]
-}
+are_counted() { [ $(($(alarms) - before)) -eq "$made" ]; }
 [ "$made" -gt 1000 ] || fail "that was no storm"
 wait_for 20 agent-1 "a count of all $made alarms" are_counted || fail "counted are $(($(alarms) - before))"
 result=$(check_hosts --storm --linger 0.7 --seed 4 --wait 5 2>/dev/null)

@@ -31,9 +31,7 @@ stop_tiers() {
     stop_part back-3
 }
 
-ask() {
-    timeout 120 "$PYTHON" "$SRC/tests/agent/hosts/tier.py" ask 10.77.1.2:7000 "$@"
-}
+ask() { timeout 120 "$PYTHON" "$SRC/tests/agent/hosts/tier.py" ask 10.77.1.2:7000 "$@"; }
 
 for rules in '*>1h' '*>200ms'; do
     start_tiers "$rules" || exit 1

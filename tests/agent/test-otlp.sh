@@ -13,9 +13,7 @@ chmod 644 "$WORK/slow"
 start_all_parts
 
 # send TRACE ID PARENT NAME MS...: sends spans of the service "gateway", each of five words
-send() {
-    "$PYTHON" "$SRC/tests/agent/parts/sdk_span.py" "$OTLP_PORT" "$@"
-}
+send() { "$PYTHON" "$SRC/tests/agent/parts/sdk_span.py" "$OTLP_PORT" "$@"; }
 
 # foreign TRACE: prints the names of the gateway's spans that the collector has of the trace
 foreign() {
@@ -26,9 +24,7 @@ print(" ".join(sorted(span["name"] for span in spans if span["traceId"].rjust(32
                       and span.get("localEndpoint", {}).get("serviceName") == "gateway")))
 PY
 }
-has_foreign() {
-    [ "$(foreign "$1")" = "$2" ]
-}
+has_foreign() { [ "$(foreign "$1")" = "$2" ]; }
 
 # a trace of both: libblkin's span is slow, and the gateway's spans arrive before and after the trace was sent
 make "slow 250"

@@ -8,9 +8,7 @@ set -u
 ANSWER_MS=$((2000 + 7000 * PATIENCE)) recording_begin # a late parent ends within this time
 
 # whole TRACE WHAT: checks that the three spans of the trace arrive, each once
-whole() {
-    wait_for 20 agent "the three spans of $2" has_spans "$1" || { status; exit 1; }
-}
+whole() { wait_for 20 agent "the three spans of $2" has_spans "$1" || { status; exit 1; }; }
 
 # wrong use
 "$BUILD/bin/blkin" agent nonsense 2>"$WORK/err"
@@ -85,9 +83,7 @@ wait_for 20 agent "the span that came while no agent ran" has_spans "$ID" "5 5" 
 make "orphan 250"
 wait_for 20 agent "the verdict" is totals traces_incomplete 1 || exit 1
 # a killed agent neither wants the trace again nor reports it twice
-is_saved() {
-    jq -e '.traces_incomplete == 1' "$WORK/state/agent.json" >/dev/null && is_settled
-}
+is_saved() { jq -e '.traces_incomplete == 1' "$WORK/state/agent.json" >/dev/null && is_settled; }
 wait_for 20 agent "the verdict on disk" is_saved || exit 1
 wait_for 20 agent "all deliveries" is_delivered || exit 1
 grep '"name": "incomplete"' "$WORK/taken" | grep "$ID" | grep -q '"blkin.incomplete": "1 parent that no host has"' ||

@@ -30,9 +30,7 @@ answered() {
         [ -s "$WORK/answer" ]
 }
 
-distinct_spans() {
-    jq -r '.traceId + .id + .kind' "$WORK/taken" | sort -u | wc -l
-}
+distinct_spans() { jq -r '.traceId + .id + .kind' "$WORK/taken" | sort -u | wc -l; }
 
 recorded=$(ring_bytes)
 make "rate $RATE"

@@ -16,9 +16,7 @@ wrong() {
     status=1
 }
 
-blkin() {
-    timeout 100 "$BUILD/bin/blkin" "$@"
-}
+blkin() { timeout 100 "$BUILD/bin/blkin" "$@"; }
 
 # refused STATUS WHAT ARGUMENT...: checks that "blkin config" fails; its messages are in $work/err
 refused() {
@@ -28,9 +26,7 @@ refused() {
 }
 
 # given: writes the file from standard input
-given() {
-    cat >"$file"
-}
+given() { cat >"$file"; }
 
 # says LINE TEXT: writes the file from standard input, and checks that it is refused with TEXT at LINE.
 says() {

@@ -7,9 +7,7 @@ unset BLKIN_CONFIG BLKIN_PROVIDER BLKIN_DEBUG
 readonly other=(setpriv --reuid nobody --regid nogroup --clear-groups) # another user than root
 
 # Checks that this is root, and that the other user reaches a checkout that may be below a closed home.
-can_be_other() {
-    [ "$(id -u)" -eq 0 ] && "${other[@]}" test -x "$BUILD/bin/blkin"
-}
+can_be_other() { [ "$(id -u)" -eq 0 ] && "${other[@]}" test -x "$BUILD/bin/blkin"; }
 can_be_other || echo "not tested: another user: needs root, and a checkout that others can read"
 
 # Sets the variables that /etc and the units would set.
@@ -39,9 +37,7 @@ said() {
         '.checks[] | select(.id == $id and .level == $level) | .saw' "$WORK/doctor.json"
 }
 
-show_doctor() {
-    jq -r '.checks[] | "\(.level)\t\(.id)\t\(.saw)"' "$WORK/doctor.json" >&2
-}
+show_doctor() { jq -r '.checks[] | "\(.level)\t\(.id)\t\(.saw)"' "$WORK/doctor.json" >&2; }
 
 all_is_well() {
     doctor "$@"
@@ -84,9 +80,7 @@ among() {
 has() { among bad "$@"; }
 notes() { among note "$@"; }
 
-collector_port() {
-    sed -n 's/.*listening on 127.0.0.1://p' "$WORK/collector.log" | grep .
-}
+collector_port() { sed -n 's/.*listening on 127.0.0.1://p' "$WORK/collector.log" | grep .; }
 
 # start_fake MODE: starts a collector; its URL is in BLKIN_ENDPOINT
 start_fake() {

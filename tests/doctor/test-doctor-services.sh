@@ -20,9 +20,7 @@ fi
 start_sessiond || exit 1
 start_registered
 start_part live "$BUILD/bin/blkin" live
-live_is_well() {
-    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
-}
+live_is_well() { doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]; }
 tells_death() {
     doctor && [[ -z $(said service.loss ok) && $(said service.loss note) == *' 0 spans lost,'*' and '[1-9]*' readers died' ]] &&
         jq -e '.checks[] | select(.id == "service.loss").mend | contains("next reader")' "$WORK/doctor.json" >/dev/null
@@ -80,9 +78,7 @@ stop_part live KILL
 # ---- the agent: without blkin agent first
 
 # wrong ID TEXT WHAT: this check must be among the bad ones of blkin agent
-wrong() {
-    has "$@" --section=agent
-}
+wrong() { has "$@" --section=agent; }
 lttng destroy blkin >/dev/null 2>&1
 export BLKIN_RINGS=$WORK/rings BLKIN_RING_SOCKET=$WORK/rings
 echo '*>20ms, error, max=50/s' >"$WORK/slow"
@@ -165,17 +161,13 @@ wait_for 20 agent "the start of blkin agent" agent_runs || {
 }
 wrong rings.programs 'no running program writes into rings' 'programs that have recorded nothing'
 BLKIN_OTLP_LISTEN=127.0.0.1:4318 notes rings.programs 'only spans that arrive by OTLP are recorded' 'an agent of OTLP alone'
-has_rings() {
-    run_client 4 && doctor && [ -n "$(said rings.programs ok)" ]
-}
+has_rings() { run_client 4 && doctor && [ -n "$(said rings.programs ok)" ]; }
 wait_for 20 agent "rings of programs" has_rings || exit 1
 wrong rings.program 'BLKIN_RINGS=none is in its environment' 'a program that wants no rings'
 stop_part none
 names cluster.answers "the broker mqtt://127.0.0.1:$broker is not reached: " 'no broker'
 start_broker "$broker" || exit 1
-agent_is_well() {
-    doctor && [ "$status" -eq 0 ] && [ -n "$(said cluster.answers ok)" ]
-}
+agent_is_well() { doctor && [ "$status" -eq 0 ] && [ -n "$(said cluster.answers ok)" ]; }
 wait_for 40 agent "that all is well beside blkin agent" agent_is_well || {
     show_doctor
     exit 1
@@ -197,9 +189,7 @@ wait_for 20 live "that the agent is seen beside blkin live" live_is_well || {
 stop_part agent KILL
 names service.runs 'Connection refused' 'an agent that was killed' --section=agent
 start_part agent "$BUILD/bin/blkin" agent # at its end, the process that stores the killed agent's rings ends, too
-runs_again() {
-    doctor --section=agent && [ -n "$(said service.runs ok)" ]
-}
+runs_again() { doctor --section=agent && [ -n "$(said service.runs ok)" ]; }
 wait_for 20 agent "the agent's second start" runs_again && stop_part agent || exit 1
 wait_for 10 - "the end of the process that stores the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.fdserver" || exit 1
 

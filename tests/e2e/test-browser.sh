@@ -6,9 +6,7 @@
 set -u
 . "$SRC/tests/lib.sh"
 
-first_id() {
-    sed 's/.*"traceId":"\([0-9a-f]*\)".*/\1/; t; d' "$1" | head -n 1
-}
+first_id() { sed 's/.*"traceId":"\([0-9a-f]*\)".*/\1/; t; d' "$1" | head -n 1; }
 
 second_write() {
     "$BUILD/bin/blkin" show --list "$WORK/traces.json" |

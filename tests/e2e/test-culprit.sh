@@ -10,9 +10,7 @@ delay=${DELAY:-100ms} # longer than a real disk takes on a busy machine
 requests=4
 
 # writes FILE: prints the trace ids of the writes.
-writes() {
-    "$BUILD/bin/blkin" show --list "$1" | awk '/: write$/ { print $1 }'
-}
+writes() { "$BUILD/bin/blkin" show --list "$1" | awk '/: write$/ { print $1 }'; }
 
 # has_culprit SPAN FILE: checks that the span has the longest self time in each write. If not, $shown is the trace.
 has_culprit() {

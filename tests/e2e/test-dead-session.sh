@@ -11,19 +11,11 @@ start_sink() {
         --component=sink.blkin.zipkin \
         --params="endpoint=\"file:$WORK/$1.json\"${3-}"
 }
-says() {
-    grep -q "^blkin: $2" "$WORK/$1.log"
-}
-metric() {
-    curl -fsS "http://127.0.0.1:$metrics/metrics" | sed -n "s/^blkin_$1 //p"
-}
+says() { grep -q "^blkin: $2" "$WORK/$1.log"; }
+metric() { curl -fsS "http://127.0.0.1:$metrics/metrics" | sed -n "s/^blkin_$1 //p"; }
 # since TIME: checks that trace time has gone on since TIME.
-since() {
-    [ "$(metric trace_time_seconds | tr -d .)" -gt "${1/./}" ]
-}
-accepted() {
-    [ "$(metric spans_accepted_total)" -ge "$1" ]
-}
+since() { [ "$(metric trace_time_seconds | tr -d .)" -gt "${1/./}" ]; }
+accepted() { [ "$(metric spans_accepted_total)" -ge "$1" ]; }
 # stands_still: checks the rule of doc/account.md, while the sink itself is well.
 stands_still() {
     local time counted
@@ -46,9 +38,7 @@ metrics=
 free_port metrics
 start_sink collector "$LIVE_URL" ",prometheus-listen=\"$metrics\""
 wait_attached || exit 1
-record() {
-    "$BUILD/tests/libblkin/killed" "$@" 2>/dev/null
-}
+record() { "$BUILD/tests/libblkin/killed" "$@" 2>/dev/null; }
 
 # A healthy session: trace time moves without events.
 [ "$(metric trace_time_seconds)" = 0.000 ] || fail "there is a trace time without a trace"
@@ -60,9 +50,7 @@ says collector 'trace time' && fail "the sink complains of a healthy session"
 
 # A session that stands still. (LTTng 2.13 stalls by itself when a program dies in the middle of a record:
 # test-killed.sh.)
-pid_of_consumerd() {
-    lttng_daemons -f lttng-consumerd || fail "there is no consumer daemon"
-}
+pid_of_consumerd() { lttng_daemons -f lttng-consumerd || fail "there is no consumer daemon"; }
 consumerd=$(pid_of_consumerd) || exit 1
 # shellcheck disable=SC2086 # a list
 kill -STOP $consumerd
@@ -117,16 +105,12 @@ slow=
 free_port slow
 start_part network "$PYTHON" "$SRC/tests/slow_network.py" "$slow" "$RELAYD_LIVE" 10 thin
 wait_for 20 network "the slow network" listening "$slow" || exit 1
-is_recorded() {
-    [ -n "$(find "$WORK/relayd" -path '*flood*' -name 'blkin_*' -size +1M)" ]
-}
+is_recorded() { [ -n "$(find "$WORK/relayd" -path '*flood*' -name 'blkin_*' -size +1M)" ]; }
 wait_for 20 flood-1 "a flood" is_recorded || exit 1
 start_part collector babeltrace2 --plugin-path="$BUILD/plugins" "${LIVE_URL/$RELAYD_LIVE/$slow}" \
     --component=sink.blkin.zipkin --params="endpoint=\"http://127.0.0.1:1/api/v2/spans\",require-collector=no, \
         queue-bytes=200000,batch-bytes=100000,retry-timeout-ms=200, stats-file=\"$WORK/stats\",stats-period-ms=100"
-drops() {
-    jq -e '.counters.spans_dropped > 20000' "$WORK/stats" >/dev/null
-}
+drops() { jq -e '.counters.spans_dropped > 20000' "$WORK/stats" >/dev/null; }
 wait_for 30 collector "the dropping of spans" drops || exit 1
 stop_part flood-1
 stop_part flood-2

@@ -10,12 +10,8 @@ grep -q librdkafka.so "$BUILD/bin/blkin" || skip "this build is without librdkaf
 
 # in other namespaces than this test; the mark identifies the demo's processes
 demo=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED SCALE=1 DEMO_MARK=$$ "$SRC/scripts/demo")
-none_left() {
-    ! grep -lzs "^DEMO_MARK=$$\$" /proc/[0-9]*/environ >/dev/null
-}
-says() {
-    grep -qF -- "$1" "$WORK/demo.log"
-}
+none_left() { ! grep -lzs "^DEMO_MARK=$$\$" /proc/[0-9]*/environ >/dev/null; }
+says() { grep -qF -- "$1" "$WORK/demo.log"; }
 
 private_begin
 start_part demo "${demo[@]}"

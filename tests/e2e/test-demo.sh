@@ -11,17 +11,11 @@ demo=("${apart[@]}" "$SRC/scripts/demo")
 # with the lock of the build folder, because another test may install from it
 make=("${apart[@]}" bash -c 'exec 9<"$1"; flock 9; exec make --no-print-directory -C "$2" demo' - "$BUILD" "$SRC")
 
-processes_left() {
-    grep -lzs "^DEMO_MARK=$$\$" /proc/[0-9]*/environ
-}
+processes_left() { grep -lzs "^DEMO_MARK=$$\$" /proc/[0-9]*/environ; }
 
-none_left() {
-    ! processes_left >/dev/null
-}
+none_left() { ! processes_left >/dev/null; }
 
-says() {
-    grep -qF -- "$1" "$WORK/demo.log"
-}
+says() { grep -qF -- "$1" "$WORK/demo.log"; }
 
 # expect TEXT...: in the demo's output.
 expect() {

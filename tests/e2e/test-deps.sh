@@ -12,9 +12,7 @@ mkdir "$work/bin" || exit 1
 for program in bash cat cut echo env sh grep mktemp rm sed tail xargs dirname sleep mkdir cp; do
     ln -s "$(type -P $program)" "$work/bin/$program" || exit 1
 done
-program() {
-    cat >"$work/bin/$1" && chmod +x "$work/bin/$1"
-}
+program() { cat >"$work/bin/$1" && chmod +x "$work/bin/$1"; }
 echo 'echo 0' | program id
 program apt-get <<'SH'
 #!/bin/bash

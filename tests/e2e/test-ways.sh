@@ -22,14 +22,10 @@ start_way() {
 }
 
 # as the unit does
-stop_way() {
-    stop_part "$1" TERM 30 || fail "$1 ended with status $?"
-}
+stop_way() { stop_part "$1" TERM 30 || fail "$1 ended with status $?"; }
 
 # also the trace of a client that had ended before the starting agent gave it rings: the agent marks it
-all_traces() {
-    zipkin_get "api/v2/traces?limit=100000&lookback=86400000"
-}
+all_traces() { zipkin_get "api/v2/traces?limit=100000&lookback=86400000"; }
 
 # Checks that Zipkin has two traces with spans of a store that began after $begun: not those that gave programs their rings.
 has_traces() {
@@ -39,9 +35,7 @@ has_traces() {
 }
 
 # Programs look for the agent when they record.
-have_rings() {
-    run_client 1 && stack_has_rings
-}
+have_rings() { run_client 1 && stack_has_rings; }
 
 for way in live agent live agent; do
     start_way $way || exit 1

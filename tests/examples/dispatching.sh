@@ -7,9 +7,7 @@
 . "$SRC/tests/lib.sh"
 read_load=$SRC/tests/examples/read_load.py
 
-start_store() {
-    start_server "$1" "$BUILD/examples/store" --name "$1" --dir "$WORK/$1" "${@:2}"
-}
+start_store() { start_server "$1" "$BUILD/examples/store" --name "$1" --dir "$WORK/$1" "${@:2}"; }
 
 service_runs() {
     "$BUILD/bin/blkin" status --config=/dev/null --runtime-dir="$WORK/run" agent >/dev/null 2>&1
@@ -41,9 +39,7 @@ start_dispatcher() {
 }
 
 # got STORE: prints how many requests the store has got, when the dispatcher has ended.
-got() {
-    sed -n "s/^$1 got \([0-9]*\) requests$/\1/p" "$WORK/dispatcher.log"
-}
+got() { sed -n "s/^$1 got \([0-9]*\) requests$/\1/p" "$WORK/dispatcher.log"; }
 
 # wait_of STORE: prints the last known response time of the store in us; 0: not known yet
 wait_of() {

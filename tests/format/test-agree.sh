@@ -15,9 +15,7 @@ if [ -n "${FULL-}" ]; then
 else
     made=10000 nestings=400 events=4000
 fi
-compare() {
-    "$PYTHON" "$SRC/tests/format/compare.py" "$@"
-}
+compare() { "$PYTHON" "$SRC/tests/format/compare.py" "$@"; }
 
 compare example "$SRC/doc/format.md" || fail "the example of the page: see above"
 compare made 9127622 4700 || fail "a streamed step whose kind differs in its whole span: see above"

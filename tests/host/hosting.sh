@@ -3,17 +3,11 @@
 # shellcheck shell=bash
 
 # host_status KEY: prints a value of the sampler from the agent's status. `blkin status` would give up after 5 s.
-host_status() {
-    ask_service agent status 2>/dev/null | jq -r ".host_metrics.$1"
-}
+host_status() { ask_service agent status 2>/dev/null | jq -r ".host_metrics.$1"; }
 
-host_is() {
-    [ "$(host_status "$1")" = "$2" ]
-}
+host_is() { [ "$(host_status "$1")" = "$2" ]; }
 
-host_counted() {
-    [ "$(host_status "$1")" -ge "$2" ] 2>/dev/null
-}
+host_counted() { [ "$(host_status "$1")" -ge "$2" ] 2>/dev/null; }
 
 # host_sampled_more PART: waits for 6 more samples. If a period samples at most 3 instances, the sampler has then read all
 # files that were written before the call.

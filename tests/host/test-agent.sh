@@ -16,9 +16,7 @@ tagged() {
         | select(.tags | keys | any(startswith("system.")))] | length' "$WORK/taken"
 }
 
-is_tagged() {
-    [ "$(tagged "$1")" -ge 1 ]
-}
+is_tagged() { [ "$(tagged "$1")" -ge 1 ]; }
 
 start_taker || exit 1
 start_agent

@@ -38,9 +38,7 @@ says() {
     }
 }
 
-start_sampling() {
-    start_part agent "$blkin" agent --config="$WORK/blkin.conf" "${groups[@]}"
-}
+start_sampling() { start_part agent "$blkin" agent --config="$WORK/blkin.conf" "${groups[@]}"; }
 
 export BLKIN_HOST=yes BLKIN_RUNTIME_DIR=$WORK/run BLKIN_STATE_DIR=$WORK/state BLKIN_RING_SOCKET=$WORK/rings
 : >"$WORK/blkin.conf"

@@ -7,9 +7,7 @@ set -u
 . "$SRC/tests/live/live.sh"
 . "$SRC/tests/host/hosting.sh"
 
-has_metrics() {
-    [ "$(counter events_of_hosts)" -gt "$1" ] 2>/dev/null
-}
+has_metrics() { [ "$(counter events_of_hosts)" -gt "$1" ] 2>/dev/null; }
 
 # more_metrics WHAT: waits for more metrics in the sink than there are now.
 more_metrics() {
@@ -18,13 +16,9 @@ more_metrics() {
     wait_for 30 live "metrics $1" has_metrics "${before:-0}" || exit 1
 }
 
-start_sampling() {
-    start_part agent "$blkin" agent "$@"
-}
+start_sampling() { start_part agent "$blkin" agent "$@"; }
 
-agent_says() {
-    grep -qF -- "$1" "$WORK/agent.log"
-}
+agent_says() { grep -qF -- "$1" "$WORK/agent.log"; }
 
 choose_live_places
 export BLKIN_HOST=yes BLKIN_RUNTIME_DIR=$WORK/run BLKIN_STATE_DIR=$WORK/state BLKIN_RING_SOCKET=$WORK/rings

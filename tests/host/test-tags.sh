@@ -10,9 +10,7 @@ recording_begin
 # A group that was not sampled for 4 of its periods has no tags: this time is longer than the pauses of a busy machine.
 export BLKIN_HOST=yes BLKIN_CPU=3s BLKIN_PRESSURE=3s BLKIN_RUN_QUEUE=3s BLKIN_MEMORY=5s
 
-rotate() {
-    timeout 20 lttng rotate recorded >/dev/null || fail "lttng rotate"
-}
+rotate() { timeout 20 lttng rotate recorded >/dev/null || fail "lttng rotate"; }
 
 # request: makes a request of three spans that take 0.3 s. The host has samples from before.
 request() {
@@ -22,9 +20,7 @@ request() {
     make "slow 300"
 }
 
-is_traced() {
-    lttng_programs | grep -q "^$1 "
-}
+is_traced() { lttng_programs | grep -q "^$1 "; }
 
 start_sessiond || exit 1
 # shellcheck disable=SC2015 # fail() may run after lttng start, too

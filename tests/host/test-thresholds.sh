@@ -46,9 +46,7 @@ make "fast 20"
 # the disk is busy: requests that no rule found slow are sent, with the reason
 busy 1000000
 wait_for 30 agent "that the last seconds are kept" host_is keeps_asked 1 || exit 1
-some_spans() {
-    [ "$(all_spans)" -ge 60 ]
-}
+some_spans() { [ "$(all_spans)" -ge 60 ]; }
 wait_for 40 agent "the spans of the last seconds" some_spans || exit 1
 wait_for 20 agent "all deliveries" is_delivered || exit 1
 grep -c '"blkin.kept": "disk.busy > 95% keep 60s: vda 100%"' "$WORK/taken" | grep -qx "$(all_spans)" ||

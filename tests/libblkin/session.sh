@@ -58,6 +58,4 @@ lost_nothing() {
 }
 
 # spans NAME SPAN-NAME: prints the number of spans of that name.
-spans() {
-    grep -o "\"name\":\"$2\"" "$WORK/$1.json" | wc -l
-}
+spans() { grep -o "\"name\":\"$2\"" "$WORK/$1.json" | wc -l; }

@@ -16,9 +16,7 @@ lib=$BUILD/lib/libblkin.so.1
 described() {
     abidw --headers-dir "$BUILD/include/blkin" --drop-private-types --drop-undefined-syms "$lib"
 }
-as_text() {
-    "${PYTHON:-/usr/bin/python3}" "$abi/text.py"
-}
+as_text() { "${PYTHON:-/usr/bin/python3}" "$abi/text.py"; }
 if [ "${1-}" = --write ]; then
     set -o pipefail
     described | as_text >"$abi/libblkin.abi" && sha256sum "$abi/libblkin.abi" | cut -c 1-12

@@ -6,9 +6,7 @@
 set -u
 . "$SRC/tests/libblkin/session.sh"
 
-make_spans() {
-    "$programs/spans" || fail "spans ended with status $?"
-}
+make_spans() { "$programs/spans" || fail "spans ended with status $?"; }
 
 # check SESSION MODE DUPLICATES: checks the spans of the session, and the account
 check() {

@@ -23,9 +23,7 @@ rate=${RATE-2000}
 number() { # FILE [INDEX]: prints a number of 8 bytes of the file, by default the first
     od -An -j$((${2-0} * 8)) -N8 -td8 "$1" 2>/dev/null | tr -d ' '
 }
-now_ms() {
-    echo $((${EPOCHREALTIME/[.,]/} / 1000))
-}
+now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 
 # The reported losses of all `blkin live` so far. For a killed `blkin live`, the counters that it reports just
 # before the kill count.
@@ -54,9 +52,7 @@ fault_reader() {
     kill -s "${1-KILL}" "$pid" || fail "there is no reader"
     back_ms=$(now_ms)
 }
-fault_abort() {
-    fault_reader ABRT
-}
+fault_abort() { fault_reader ABRT; }
 fault_relayd() {
     local relayd
     relayd=$(status .relayd.pid)
@@ -91,9 +87,7 @@ restart_sessiond() {
     wait_for 20 writer "the program at the session daemon" is_registered || exit 1
     back_ms=$(now_ms)
 }
-fault_sessiond() {
-    restart_sessiond
-}
+fault_sessiond() { restart_sessiond; }
 fault_consumerd() {
     # shellcheck disable=SC2046 # a list
     kill -s KILL $(lttng_daemons -f lttng-consumerd) || fail "there is no consumer daemon"
@@ -209,9 +203,7 @@ reader | abort | away | collector | traced)
     [ "$twice" -le $((reported_twice + unanswered)) ] || fail "$twice spans came twice, and the log says $reported_twice at most"
     ;;
 esac
-says() {
-    grep -q "$1" "$WORK/earlier.log" || fail "blkin live has not logged: $1"
-}
+says() { grep -q "$1" "$WORK/earlier.log" || fail "blkin live has not logged: $1"; }
 case $scenario in
 reader | abort | away) says 'its reader was killed by signal .* it is started again, and reads the missed events' ;;
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;

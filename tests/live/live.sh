@@ -21,9 +21,7 @@ choose_live_places() {
 }
 
 # start_live OPTION...: starts `blkin live`, and does not wait for it.
-start_live() {
-    start_part live "$blkin" live "${LIVE_OPTIONS[@]}" "$@"
-}
+start_live() { start_part live "$blkin" live "${LIVE_OPTIONS[@]}" "$@"; }
 
 relayd_is_gone() { ! listening "$RELAYD_LIVE" && ! listening "$RELAYD_DATA" && ! listening "$RELAYD_CONTROL"; }
 
@@ -41,18 +39,14 @@ is_read() {
     [ "$(status "[.readers[] | select(.attached and .session == \"${1-$(uname -n)/blkin}\")] | length")" = 1 ]
 }
 
-wait_read() {
-    wait_for 20 live "a reader of the session ${1-}" is_read "$@"
-}
+wait_read() { wait_for 20 live "a reader of the session ${1-}" is_read "$@"; }
 
 # counter NAME: prints the counter's sum over all readers.
 counter() { status ".counters.$1"; }
 
 counter_reaches() { [ "$(counter "$1")" -ge "$2" ] 2>/dev/null; }
 
-live_says() {
-    grep -q "^BK[0-9]* blkin live: $1" "$WORK/live.log"
-}
+live_says() { grep -q "^BK[0-9]* blkin live: $1" "$WORK/live.log"; }
 
 must_say() {
     live_says "$1" || {

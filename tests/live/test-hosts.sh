@@ -46,9 +46,7 @@ status_is '[.readers[].session | select(endswith("ignored"))] | length' 0 || fai
 # The followed sessions end: the counters do not fall.
 touch "$WORK/host/leave"
 lttng destroy extra-1 >/dev/null
-is_alone() {
-    status_is '[.readers[].session] | length' 1
-}
+is_alone() { status_is '[.readers[].session] | length' 1; }
 wait_for 30 live "the end of the other readers" is_alone || exit 1
 counter_reaches spans_accepted 200 || fail "the counter has fallen to $(counter spans_accepted)"
 status_is .lost.readers_died 0 || fail "a reader was killed: $(cat "$WORK/live.log")"

@@ -6,9 +6,7 @@
 set -u
 . "$SRC/tests/live/live.sh"
 
-has_spans() {
-    counter_reaches rule_spans 100 && counter_reaches spans_accepted 100
-}
+has_spans() { counter_reaches rule_spans 100 && counter_reaches spans_accepted 100; }
 
 run_wrapped_program() {
     timeout 30 env LD_PRELOAD=liblttng-ust-dl.so:liblttng-ust-pthread-wrapper.so \

@@ -33,9 +33,7 @@ wait_for 10 live "a reader of the other session" is_read "$(uname -n)/blkin-2" |
 status_is .session.name blkin-2 || fail "status tells of session $(status .session.name)"
 accepted=$(counter spans_accepted)
 wait_for 10 live "spans of the other session" counter_reaches spans_accepted $((accepted + 1000)) || exit 1
-retired() {
-    [ "$(status '[.readers[] | select(.state == "reading")] | length')" = 1 ]
-}
+retired() { [ "$(status '[.readers[] | select(.state == "reading")] | length')" = 1 ]; }
 wait_for 20 live "the end of the first reader" retired || exit 1
 status_is .lost.sessions_stalled 1 || fail "sessions_stalled is not 1"
 

@@ -30,9 +30,7 @@ came() {
 }
 
 # delivered COUNT: checks that COUNT spans came, each once
-delivered() {
-    [ "$(came)" = "$1 $1" ]
-}
+delivered() { [ "$(came)" = "$1 $1" ]; }
 
 # account_says COUNT: checks that COUNT events are in spans and were accepted, and none is missing.
 account_says() {
@@ -40,9 +38,7 @@ account_says() {
 }
 
 # is_saved: checks that the reader's account was written after $place/since.
-is_saved() {
-    [ "$(find "$place/run" -name 'live-*.json' -newer "$place/since" | wc -l)" = 1 ]
-}
+is_saved() { [ "$(find "$place/run" -name 'live-*.json' -newer "$place/since" | wc -l)" = 1 ]; }
 
 # kill_reader SPANS: kills the reader when SPANS spans are delivered, and its account is saved.
 kill_reader() {

@@ -6,14 +6,10 @@ set -u
 . "$SRC/tests/lib.sh"
 private_begin
 
-session() {
-    timeout 30 "$BUILD/tests/lttng/session" "$@" >"$WORK/answer"
-}
+session() { timeout 30 "$BUILD/tests/lttng/session" "$@" >"$WORK/answer"; }
 
 # says TEXT: checks the beginning of the last answer.
-says() {
-    [[ $(<"$WORK/answer") == "$1"* ]] || fail "expected \"$1\", got: $(<"$WORK/answer")"
-}
+says() { [[ $(<"$WORK/answer") == "$1"* ]] || fail "expected \"$1\", got: $(<"$WORK/answer")"; }
 
 # The state of the session itself. Channels have the element <enabled>, too, but before other elements.
 readonly active='<enabled>true</enabled><snapshot_mode>' inactive='<enabled>false</enabled><snapshot_mode>'

@@ -30,9 +30,7 @@ within() {
     done
 }
 
-apt_get() {
-    apt-get -q -y --no-install-recommends "$@" </dev/null
-}
+apt_get() { apt-get -q -y --no-install-recommends "$@" </dev/null; }
 
 packages=()
 for deb in "$HOME"/debs/*.deb; do
@@ -54,18 +52,12 @@ files() {
 
 # ---- parts ----------------------------------------------------------------------------------------------
 
-spans() {
-    grep -c "\"$1\"" ~/spans 2>/dev/null
-}
+spans() { grep -c "\"$1\"" ~/spans 2>/dev/null; }
 
-spans_arrived() {
-    [ "$(spans "$1")" -ge "$2" ]
-}
+spans_arrived() { [ "$(spans "$1")" -ge "$2" ]; }
 
 # Runs a traced program as another user than the service's.
-program() {
-    setpriv --reuid=daemon --regid=daemon --clear-groups /tmp/program "$@"
-}
+program() { setpriv --reuid=daemon --regid=daemon --clear-groups /tmp/program "$@"; }
 
 compile() {
     # shellcheck disable=SC2046 # words
@@ -84,9 +76,7 @@ request() {
 }
 
 # The server's LTTng registers with the session daemon in a thread of its own.
-is_registered() {
-    lttng list --userspace | grep 'blkin:span'
-}
+is_registered() { lttng list --userspace | grep 'blkin:span'; }
 
 # Runs a server that nobody instrumented. systemd-nspawn's seccomp filter for all programs allows LTTng's calls.
 preloaded() {
@@ -104,13 +94,9 @@ preloaded() {
         -p 'endpoint="http://127.0.0.1:9411/api/v2/spans"' && spans_arrived 'serve :8000' 1
 }
 
-state_is() {
-    [ "$(systemctl show -P ActiveState "blkin-$1")" = "$2" ]
-}
+state_is() { [ "$(systemctl show -P ActiveState "blkin-$1")" = "$2" ]; }
 
-start() {
-    systemctl start "blkin-$1" && within 10 state_is "$1" active
-}
+start() { systemctl start "blkin-$1" && within 10 state_is "$1" active; }
 
 # Makes the agent send a trace: no request is slow, so blkin keep requests it.
 keeps() {
@@ -132,9 +118,7 @@ delivers() {
 }
 
 # came_back NAME PID: checks that the service has another process than PID
-came_back() {
-    [ "$(systemctl show -P MainPID "blkin-$1")" != "$2" ] && state_is "$1" active
-}
+came_back() { [ "$(systemctl show -P MainPID "blkin-$1")" != "$2" ] && state_is "$1" active; }
 
 restarts() {
     local pid
@@ -164,9 +148,7 @@ loopback_only() {
         /proc/net/tcp /proc/net/tcp6
 }
 
-no_session() {
-    ! lttng list | grep blkin
-}
+no_session() { ! lttng list | grep blkin; }
 
 unprivileged() {
     local pid
@@ -218,9 +200,7 @@ verified() {
     [ -z "$said" ]
 }
 
-version_is() {
-    [ "$(dpkg-query -W -f '${Version}\n' "${packages[@]}" | uniq)" = "$1" ]
-}
+version_is() { [ "$(dpkg-query -W -f '${Version}\n' "${packages[@]}" | uniq)" = "$1" ]; }
 
 # the operator's settings stay, and no other user reads them
 configuration_kept() {

@@ -10,9 +10,7 @@ trap 'rm -rf "$work"' EXIT
 [ -e "$SRC/.git" ] && type -P git >/dev/null || skip "not a git checkout"
 
 # plain_make FOLDER TARGET...: runs make as in a user's shell
-plain_make() {
-    env -u MAKEFLAGS -u MAKELEVEL -u SRC -u BUILD make -s -C "$@" 2>"$work/said"
-}
+plain_make() { env -u MAKEFLAGS -u MAKELEVEL -u SRC -u BUILD make -s -C "$@" 2>"$work/said"; }
 
 for umask in 022 077; do
     (umask $umask && TZ=Asia/Tokyo plain_make "$SRC" dist BUILD="$work/$umask" >"$work/tarball") ||
@@ -29,9 +27,7 @@ diff <(cd "$SRC" && git ls-tree -r --name-only HEAD | sort) <(find . ! -type d -
 plain_make . dist >/dev/null && fail "make dist works outside a checkout"
 grep -q 'not a git checkout' "$work/said" || fail "make dist outside a checkout says: $(cat "$work/said")"
 # make dist ignores a checkout around the unpacked archive
-commit() {
-    git -c user.name=t -c user.email=t@t commit -q --allow-empty -m t
-}
+commit() { git -c user.name=t -c user.email=t@t commit -q --allow-empty -m t; }
 (cd "$work" && git init -q . && git add "blkin-$version/Makefile" && commit) || exit 1
 plain_make . dist >/dev/null && fail "make dist packs another checkout"
 

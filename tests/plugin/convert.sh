@@ -16,6 +16,4 @@ convert() {
 }
 
 # counter_of COUNTER NAME: prints a counter of the run NAME
-counter_of() {
-    jq ".counters.$1" "$WORK/$2.stats"
-}
+counter_of() { jq ".counters.$1" "$WORK/$2.stats"; }

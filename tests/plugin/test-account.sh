@@ -25,15 +25,11 @@ start_part collector env --ignore-signal=INT \
 idle_lines() {
     [ "$(grep -c '^blkin: running for [0-9]* s: events: 0; spans: 0$' "$WORK/collector.log")" -ge "$1" ]
 }
-has_state() {
-    jq -e ".state == \"$1\" and .counters.events == $2" "$WORK/live.stats" >/dev/null
-}
+has_state() { jq -e ".state == \"$1\" and .counters.events == $2" "$WORK/live.stats" >/dev/null; }
 wait_for 20 collector "three progress lines" idle_lines 3 || exit 1
 wait_for 20 collector "a statistics file" has_state running 0 || exit 1
 as_of=$(jq .events_as_of "$WORK/live.stats")
-is_newer() {
-    [[ $(jq .events_as_of "$WORK/live.stats") > $as_of ]]
-}
+is_newer() { [[ $(jq .events_as_of "$WORK/live.stats") > $as_of ]]; }
 wait_for 20 collector "newer counters of events, idle" is_newer || exit 1
 
 # The account follows the events.

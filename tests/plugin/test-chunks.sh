@@ -17,21 +17,11 @@ sed "s,/var/traces,$WORK/traces,g; s,http://localhost:9411,http://127.0.0.1:$COL
 [ "$(diff "$WORK/page" "$WORK/loop.sh" | grep -c '^>')" = 6 ] || fail "the loop has other lines: $(<"$WORK/loop.sh")"
 
 # numbers: prints the numbers of the spans that the collector has, sorted
-numbers() {
-    jq -r '.[][0]' "$WORK/taken" | sort -n
-}
-has_all() {
-    cmp -s <(numbers | uniq) <(seq 0 $(($1 - 1)))
-}
-closed() {
-    find "$recorded/archives" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l
-}
-has_closed() {
-    [ "$(closed)" -ge "$1" ]
-}
-all_is_sent() {
-    has_closed 0 && [ "$(closed)" = 0 ] && has_all 3000
-}
+numbers() { jq -r '.[][0]' "$WORK/taken" | sort -n; }
+has_all() { cmp -s <(numbers | uniq) <(seq 0 $(($1 - 1))); }
+closed() { find "$recorded/archives" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l; }
+has_closed() { [ "$(closed)" -ge "$1" ]; }
+all_is_sent() { has_closed 0 && [ "$(closed)" = 0 ] && has_all 3000; }
 
 : >"$WORK/taken"
 start_sessiond && start_session blkin --output="$recorded" || exit 1

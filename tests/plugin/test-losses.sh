@@ -43,9 +43,7 @@ record() {
 start_sessiond || exit 1
 
 # In a recording of whole spans, only the root is open during the loss. The root may be lost, too: then record again.
-has_root() {
-    jq -e 'any(.[]; .name == "root")' "$WORK/$mode.json" >/dev/null
-}
+has_root() { jq -e 'any(.[]; .name == "root")' "$WORK/$mode.json" >/dev/null; }
 for try in 1 2 3 4 5; do
     record "whole-$try" blkin:span
     has_root && break

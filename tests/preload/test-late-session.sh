@@ -21,9 +21,7 @@ client=$!
 begins early "$programs/early"
 early=$!
 
-all_registered() {
-    (($(lttng_programs | grep -c ' blkin:span') == 4))
-}
+all_registered() { (($(lttng_programs | grep -c ' blkin:span') == 4)); }
 wait_for 20 - "the registration of four programs" all_registered || exit 1
 kill $early && wait $early
 
@@ -31,9 +29,7 @@ kill $early && wait $early
 received() {
     ss -tinH 'sport = :7601' | grep -o ' bytes_received:[0-9]*' | awk -F : '{ sum += $2 } END { print sum + 0 }'
 }
-has_received() {
-    [ "$(received)" -ge "$1" ]
-}
+has_received() { [ "$(received)" -ge "$1" ]; }
 
 for ((i = 0; i < ${ROUNDS:-3}; i++)); do
     name=session$i

@@ -27,13 +27,9 @@ is_apart() {
     [ "$(readlink "/proc/${private_pid[$1]}/ns/net")" != "$(readlink /proc/self/ns/net)" ]
 }
 
-inside() {
-    nsenter --target "${private_pid[$1]}" --net -- "${@:2}"
-}
+inside() { nsenter --target "${private_pid[$1]}" --net -- "${@:2}"; }
 
-is_listening() {
-    inside "$1" cat /proc/net/tcp | grep -q ':1B58 .* 0A '
-}
+is_listening() { inside "$1" cat /proc/net/tcp | grep -q ':1B58 .* 0A '; }
 
 # peers NETWORK traced|plain ROLE NUMBER...: starts peer.py in the background.
 peers() {

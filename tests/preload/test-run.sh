@@ -198,9 +198,7 @@ tail -f /dev/null &
 plain=$!
 trap 'kill $(jobs -p) ${cleared-}; rm -rf "$work"' EXIT
 # is_program PID PROGRAM [LIBRARY]: checks that the process runs this program, and has loaded this library
-is_program() {
-    [[ $(readlink "/proc/$1/exe") == */$2 ]] && grep -q "${3-}" "/proc/$1/maps"
-}
+is_program() { [[ $(readlink "/proc/$1/exe") == */$2 ]] && grep -q "${3-}" "/proc/$1/maps"; }
 wait_for 20 - "two programs that run" eval 'is_program $traced tail libc.so && is_program $plain tail libc.so' || exit 1
 doctor $traced program.preloaded ok "process $traced (tail) has *libblkin-preload.so*"
 doctor $traced run.text bad "$work/run-file: \"usage=9\"*expected usage=0, 1, 2 or 3"
@@ -214,9 +212,7 @@ wait_for 20 - "a program with a filter" is_program $filtered tail blkin-preload 
 doctor $filtered program.filtered bad "*such as process $filtered (tail): not traced*no socket */run/blkin/rings *"
 "$blkin" run sh -c 'env -i tail -f /dev/null; :' &
 clearing=$!
-has_child() {
-    cleared=$(pgrep -P "$clearing" -x tail)
-}
+has_child() { cleared=$(pgrep -P "$clearing" -x tail); }
 wait_for 20 - "a child without the library" has_child || exit 1
 doctor "$cleared" program.preloaded bad "process $cleared (tail) is a child of process $clearing, *without its LD_PRELOAD*"
 doctor $traced program.cleared note "*: 1. Process $cleared (tail) is a child of process $clearing*import_environment*"

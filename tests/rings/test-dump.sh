@@ -16,9 +16,7 @@ export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
 start_sessiond || exit 1
 
 # spans FILE: prints its spans, one a line, without times, because the dump compares the host's two clocks again.
-spans() {
-    jq -c '.[] | del(.timestamp, .duration, .annotations[]?.timestamp)' "$1" | sort
-}
+spans() { jq -c '.[] | del(.timestamp, .duration, .annotations[]?.timestamp)' "$1" | sort; }
 
 # classes FOLDER: prints the number of events of each class
 classes() {

@@ -10,13 +10,9 @@ hanging_begin() {
     start_notified systemd || exit 1
 }
 
-watchdog_messages() {
-    grep -c '^WATCHDOG=1$' "$WORK/systemd.log"
-}
+watchdog_messages() { grep -c '^WATCHDOG=1$' "$WORK/systemd.log"; }
 
-hang_disk() {
-    touch "$WORK/hang"
-}
+hang_disk() { touch "$WORK/hang"; }
 
 # must_be_fed PART: checks that the watchdog gets six more messages while the disk hangs.
 must_be_fed() {
@@ -25,6 +21,4 @@ must_be_fed() {
     wait_for 10 "$1" "that the watchdog is fed while the disk hangs" eval "[ \$(watchdog_messages) -ge $((before + 6)) ]" || exit 1
 }
 
-release_disk() {
-    rm "$WORK/hang"
-}
+release_disk() { rm "$WORK/hang"; }

@@ -6,9 +6,7 @@ set -u
 
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
 graph=$BUILD/tests/service/graph
-record() {
-    "$BUILD/tests/libblkin/killed" "$@" 2>/dev/null
-}
+record() { "$BUILD/tests/libblkin/killed" "$@" 2>/dev/null; }
 # ends NAME STATUS TEXT: checks that the part ends with STATUS, and that a line of its log begins with TEXT.
 ends() {
     local name=$1 expected=$2 text=$3 status

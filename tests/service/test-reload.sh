@@ -27,13 +27,9 @@ set_keys() {
     printf '%s\n' "$text" >"$WORK/blkin.conf"
 }
 
-status() {
-    "$BLKIN" status --runtime-dir="$WORK/run" --json "$service"
-}
+status() { "$BLKIN" status --runtime-dir="$WORK/run" --json "$service"; }
 
-is_up() {
-    status >"$WORK/status.json" 2>/dev/null
-}
+is_up() { status >"$WORK/status.json" 2>/dev/null; }
 
 begin() {
     service=$1
@@ -58,9 +54,7 @@ has() {
         fail "$service: status has $1 = $(jq -r "$1" "$WORK/status.json"), not $2"
 }
 
-end() {
-    stop_part "$service" TERM 20 || fail "$service: exit status $?"
-}
+end() { stop_part "$service" TERM 20 || fail "$service: exit status $?"; }
 
 # needs_restart KIND LINE: checks that the message names the changed key, and that the key keeps its value. Then restores
 # the configuration.

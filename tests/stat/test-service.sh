@@ -14,9 +14,7 @@ wait_read || exit 1
 start_stack || exit 1
 start_part stat "$blkin" stat --json --interval=0.5 --config="$WORK/blkin.conf" --runtime-dir="$WORK/run"
 
-one_source() {
-    jq -s 'last.sources' "$WORK/stat.log" | grep -qx 1
-}
+one_source() { jq -s 'last.sources' "$WORK/stat.log" | grep -qx 1; }
 
 wait_for 10 stat "the reader's statistics" one_source && run_client 1 || exit 1
 # Late spans of the first request would count as spans of the next requests.
@@ -41,16 +39,12 @@ has_counters() { # all are accepted: spans that come later would be in "unseen"
 
 wait_for 20 stat "the service's counters" has_counters || exit 1
 # a reader that ends has counted all of its spans, and the next reader continues
-unseen() {
-    jq -s 'last.services.live.spans_accepted - (map(.spans) | add)' "$WORK/stat.log"
-}
+unseen() { jq -s 'last.services.live.spans_accepted - (map(.spans) | add)' "$WORK/stat.log"; }
 until before=$(unseen) && accepted=$(jq -s 'last.services.live.spans_accepted' "$WORK/stat.log"); do :; done # a line may be half written
 reader=$(status '.readers[0].pid')
 printf '[live]\nbatch-spans = 500\n' >"$WORK/blkin.conf"
 wait_for 20 live reload "$blkin" reload --config="$WORK/blkin.conf" --runtime-dir="$WORK/run" live >/dev/null || exit 1
-is_another() {
-    is_read && [ "$(status '.readers[0].pid')" != "$reader" ]
-}
+is_another() { is_read && [ "$(status '.readers[0].pid')" != "$reader" ]; }
 wait_for 30 live "another reader" is_another || exit 1
 run_client "$requests" || exit 1
 seen_more() {

@@ -99,9 +99,7 @@ backend back
 CONF
 serve 1 haproxy 7000 haproxy -db -f "$WORK/haproxy.conf" || exit 1
 
-ask() {
-    timeout 500 "$PYTHON" "$SRC/tests/zero/joined_servers.py" 10.77.1.2:7000 "$@"
-}
+ask() { timeout 500 "$PYTHON" "$SRC/tests/zero/joined_servers.py" 10.77.1.2:7000 "$@"; }
 
 WHOLE='.whole * 8 >= .slow * 7 and .silent == 0 and .wrong == 0'
 NAMED='.slow > 0 and .named == .slow and .silent == 0 and .wrong == 0'

@@ -22,16 +22,12 @@ tiers=$SRC/tests/zero/three_tiers.py
 PORT=10809
 
 # delay_wire DEVICE: replaces the function of hosts.sh, which delays packets; this one delays none.
-delay_wire() {
-    :
-}
+delay_wire() { :; }
 
 # ---- servers ----------------------------------------------------------------------------------------
 
 # run_on HOST SERVICE PROGRAM...: starts the program under `blkin run`.
-run_on() {
-    start_on "$1" "$2" "$blkin" run --service="$2" --usage=3 -- "${@:3}"
-}
+run_on() { start_on "$1" "$2" "$blkin" run --service="$2" --usage=3 -- "${@:3}"; }
 
 # start_servers BACK-END-ADDRESS [PROXY-FILTER [BACK-END-FILTER]]: starts both. A FILTER is "NAME PARAMETER...", or "".
 start_servers() {
