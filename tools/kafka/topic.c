@@ -22,6 +22,7 @@ struct topic {
     struct topic_options options;
     struct kafka_url url;
     int64_t offsets[TOPIC_PARTITIONS_MAX]; /* the next ones; -1: unknown */
+    int64_t log_ms[TOPIC_PARTITIONS_MAX];  /* the log's time of the latest message; 0: unknown */
     enum partition_state states[TOPIC_PARTITIONS_MAX];
     int32_t partitions; /* their number; 0: unknown */
     /* the answer to topic_ask() */
@@ -161,10 +162,12 @@ bool topic_is_at_end(const struct topic *topic)
 
 /* Sets *offset to the message to continue with; -1: the first one. If the log still has the
  * messages before the next one, a broker has lost the log's end, and workers may have continued.
- * All messages up to read_ns() were read. Returns false with the problem set. */
+ * Messages up to the latest one's time were read: other partitions may have been read further.
+ * Returns false with the problem set. */
 static bool topic_find_rest(struct topic *topic, int32_t partition, int64_t *offset)
 {
-    const int64_t read_ms = topic->options.read_ns(topic->options.context) / 1000000;
+    const int64_t read_ms =
+        topic->log_ms[partition] ? topic->log_ms[partition] : topic->options.read_ns / 1000000;
     int64_t low, high;
     const rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(
         topic->consumer, topic->url.topic, partition, &low, &high, TOPIC_LOOK_MS);
@@ -229,6 +232,8 @@ static bool topic_take_message(struct topic *topic, const rd_kafka_message_t *me
         return topic_take_error(topic, message);
     topic->states[message->partition] = READING;
     topic->offsets[message->partition] = message->offset + 1;
+    if (log_ms > topic->log_ms[message->partition])
+        topic->log_ms[message->partition] = log_ms;
     topic->read_ms = clock_ms();
     topic->problem.text[0] = '\0';
     return topic->options.message(topic->options.context, &told);

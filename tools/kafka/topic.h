@@ -38,7 +38,7 @@ struct topic_options {
      * continues with the first message that is left. If not, a broker has lost the log's end, and
      * reading continues at `next`. */
     void (*gap)(void *context, int32_t partition, int64_t next);
-    int64_t (*read_ns)(void *context); /* returns the log's time of the latest message; 0: none */
+    int64_t read_ns; /* the log's time of the latest message of an earlier run; 0: none */
     void *context;
 };
 

@@ -151,10 +151,9 @@ static void root_deltas_note_gap(void *context, int32_t partition, int64_t next)
             deltas->url.shown, (int)partition, (long long)next);
 }
 
-/* The saved state has these times, too. */
-static int64_t root_deltas_read_ns(void *context)
+/* Returns the log's time of the latest message in the saved state; 0: none. */
+static int64_t root_deltas_read_ns(const struct merged *merged)
 {
-    const struct merged *merged = ((const struct root_deltas *)context)->merged;
     int64_t latest_ns = 0;
 
     for (size_t i = 0; i < merged->worker_count; i++) {
@@ -175,7 +174,7 @@ bool root_deltas_read(struct root_deltas *deltas, int64_t since_ns, struct error
         .offsets = deltas->offsets,
         .message = root_deltas_take,
         .gap = root_deltas_note_gap,
-        .read_ns = root_deltas_read_ns,
+        .read_ns = root_deltas_read_ns(deltas->merged),
         .context = deltas,
     };
 
