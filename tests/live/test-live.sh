@@ -40,7 +40,7 @@ wait_part live 10
 grep -q 'no service of blkin that this user may ask (live, agent or work-root) runs' "$WORK/said" || fail "status says: $(cat "$WORK/said")"
 
 # ---- a reader that dies early leaves no number of spans of the reader before it
-echo "{\"params\": {\"sent-file\": \"$WORK/sent\"}}" | tee "$WORK/sent" >"$WORK/order"
+echo "{\"relay\": \"net://127.0.0.1:1\", \"params\": {\"sent-file\": \"$WORK/sent\"}}" | tee "$WORK/sent" >"$WORK/order"
 "$blkin" --job live-reader <"$WORK/order" >/dev/null 2>&1
 [ ! -e "$WORK/sent" ] || fail "the reader before has sent spans of the dead reader"
 
