@@ -518,10 +518,16 @@ void queue_end(struct span_queue *queue)
     pthread_cond_signal(&queue->for_filler);
 }
 
+/* The caller holds the lock. */
+static bool queue_has_patience(const struct span_queue *queue)
+{
+    return !queue->is_stopping && !queue->is_draining;
+}
+
 bool queue_is_patient(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
-    return !queue->is_stopping && !queue->is_draining;
+    return queue_has_patience(queue);
 }
 
 bool queue_pause(struct span_queue *queue, int64_t until_ms, bool was_patient)
@@ -529,7 +535,7 @@ bool queue_pause(struct span_queue *queue, int64_t until_ms, bool was_patient)
     LOCK_GUARD(&queue->lock);
     /* after stop_ms the spool still takes spans, but no sender pauses */
     while (!queue_is_over(queue) && !queue_is_late(queue) && clock_ms() < until_ms &&
-           was_patient == (!queue->is_stopping && !queue->is_draining))
+           was_patient == queue_has_patience(queue))
         condition_wait(&queue->for_pause, &queue->lock, clock_earlier(until_ms, queue->stop_ms));
     return !queue_is_over(queue);
 }
