@@ -143,25 +143,27 @@ static int64_t attempts_give_up_ms(struct sender *sender, struct attempts *attem
     return limit.stop_ms;
 }
 
-/* Waits for the next attempt. Returns false if there is none. */
+/* Waits for the next attempt. Returns false if there is none. While the graph does not wait, the
+ * whole pause that the collector asks for comes before the run is given up. */
 static bool attempts_wait_for_next(struct sender *sender, struct attempts *attempts)
 {
     const int64_t asked_ms = sender->reply.retry_after_ms;
     const int64_t pause_ms = backoff_pause_ms(&sender->backoff, asked_ms);
-    const int64_t limit_ms = attempts_give_up_ms(sender, attempts);
+    const int64_t give_up_ms = attempts_give_up_ms(sender, attempts);
+    const struct queue_time_limit limit = send_time_limit(sender);
+    const int64_t limit_ms = asked_ms && !limit.is_limited ? limit.stop_ms : give_up_ms;
     const int64_t now_ms = clock_ms();
 
     if (attempts->is_proven)
         return true;
-    if (now_ms >= limit_ms)
+    if (now_ms >= give_up_ms)
         return false;
     if (asked_ms && now_ms + pause_ms > limit_ms) {
         const struct error cause = sender->reply.error;
 
-        error_set(
-            &sender->reply.error,
-            "%s; the collector asks for a longer pause (Retry-After) than %s leaves", cause.text,
-            limit_ms == send_time_limit(sender).stop_ms ? "flush-timeout-ms" : "retry-timeout-ms");
+        error_set(&sender->reply.error,
+                  "%s; the collector asks for a longer pause (Retry-After) than %s leaves",
+                  cause.text, limit_ms == limit.stop_ms ? "flush-timeout-ms" : "retry-timeout-ms");
         return false;
     }
     sender->is_unreached = true;

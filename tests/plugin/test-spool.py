@@ -156,6 +156,14 @@ def retry_after_is_obeyed():
         expect(run.usage.ru_utime + run.usage.ru_stime < 2, "%s" % (run.usage,))
 
 
+@scenario
+def pause_beyond_retry_timeout():
+    """After each pause, the collector gets the spans once more."""
+    with folder() as spool, Collector([status(500, ["Retry-After: 2"])] * 2) as collector:
+        fill(spool, 300)
+        Run(collector, "wait:spool-accepted:300", "close", spool=spool, spool_senders=1, retry_timeout_ms=1000)
+
+
 # ---- what the collector refuses ----------------------------------------------------------------------
 
 
