@@ -376,18 +376,36 @@ static enum outcome send_together(struct sender *sender, const struct body_run *
     return outcome;
 }
 
-static enum outcome send_arranged(struct sender *sender, struct body_run run)
+/* A lack of memory passes, so the run is treated as one that gets no answer. Returns
+ * OUTCOME_ACCEPTED, or else the outcome of the run. */
+static enum outcome send_arrange(struct sender *sender, struct body_run run,
+                                 struct arranged *arranged)
 {
     struct transport *transport = sender->transport;
+    struct attempts attempts = {.since_ms = clock_ms()};
+
+    for (;;) {
+        sender->was_patient = queue_is_patient(sender->options.queue);
+        if (transport->arrange(transport, sender->encoder, run, sender->options.body_bytes,
+                               arranged))
+            return OUTCOME_ACCEPTED;
+        arranged_free(arranged);
+        sender->reply = (struct transport_reply){.outcome = OUTCOME_AGAIN};
+        error_set(&sender->reply.error, "out of memory");
+        if (send_put_failed(sender, run))
+            return OUTCOME_SPOOLED;
+        if (!attempts_wait_for_next(sender, &attempts))
+            return OUTCOME_UNDELIVERED;
+    }
+}
+
+static enum outcome send_arranged(struct sender *sender, struct body_run run)
+{
     struct arranged arranged = sender->spare;
-    enum outcome outcome = OUTCOME_ACCEPTED;
+    enum outcome outcome;
 
     sender->spare = (struct arranged){.count = 0};
-    if (!transport->arrange(transport, sender->encoder, run, sender->options.body_bytes,
-                            &arranged)) {
-        error_set(&sender->reply.error, "out of memory");
-        outcome = OUTCOME_UNDELIVERED;
-    }
+    outcome = send_arrange(sender, run, &arranged);
     for (uint32_t i = 0; i < arranged.count && outcome != OUTCOME_UNDELIVERED; i += SENT_TOGETHER) {
         const uint32_t left = arranged.count - i;
 

@@ -1,5 +1,5 @@
 /*
- * Sending to a peer with partitions, while another sender spools a batch.
+ * Sending to a peer with partitions, while another sender spools a batch, or while memory is short.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 
 static struct sender sender, spooler;
 static struct transport_reply *waiting[BATCH_UNITS];
-static uint32_t sent;
+static uint32_t sent, shortages; /* shortages: how many more calls of arrange() fail */
 
 /* ---- a peer that has a partition for each span ---- */
 
@@ -23,6 +23,8 @@ static bool arrange(struct transport *transport, const struct encoder *encoder, 
 {
     (void)transport;
     (void)bytes;
+    if (shortages && shortages--)
+        return false;
     for (uint32_t i = run.first; i < run.end; i++) {
         CHECK(ARRAY_FITS(arranged->runs, arranged->runs_room, arranged->count));
         arranged->runs[arranged->count++] = (struct body_run){
@@ -47,7 +49,8 @@ static void await(struct transport *transport)
     struct error error;
 
     (void)transport;
-    CHECK(send_put(&spooler, (struct body_run){.body = &spooler.body, .end = spooler.body.count},
+    CHECK(spooler.batch->count == 0 ||
+          send_put(&spooler, (struct body_run){.body = &spooler.body, .end = spooler.body.count},
                    &error));
     for (uint32_t i = 0; i < sent; i++)
         *waiting[i] = (struct transport_reply){.outcome = OUTCOME_ACCEPTED};
@@ -97,6 +100,7 @@ int main(void)
     struct error error;
     char folder[200], text[220];
     struct exporter_counts counts;
+    struct spool_record record;
     struct spool *spool;
 
     (void)snprintf(folder, sizeof(folder), "%s/spool", getenv("TMPDIR"));
@@ -118,6 +122,13 @@ int main(void)
     CHECK(counts.outcome[OUTCOME_ACCEPTED] == BATCH_UNITS &&
           counts.outcome[OUTCOME_SPOOLED] == BATCH_UNITS);
     CHECK(counts.spool.waiting == BATCH_UNITS && counts.waiting == 0);
+    /* a lack of memory passes */
+    CHECK(spool_take(spool, &record, sender.encoder, &sender.body, true));
+    sender.record = &record;
+    shortages = 1;
+    sent = 0;
+    CHECK(send_body(&sender) == OUTCOME_ACCEPTED && shortages == 0 && record.left == 0);
+    spool_finish(spool, &record);
     end(&sender);
     end(&spooler);
     spool_free(spool);
