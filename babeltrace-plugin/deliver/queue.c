@@ -25,6 +25,7 @@ struct span_queue {
     enum queue_route route;
     bool is_spool_failing;
     int64_t spool_retry_ms; /* the end of the pause after a failure of the disk */
+    bool is_spooler_called;
     bool has_begun;
     unsigned ended;
     int64_t stop_ms;
@@ -438,7 +439,7 @@ struct batch *queue_take_for_spool(struct span_queue *queue, int64_t until_ms)
     LOCK_GUARD(&queue->lock);
     route = queue->route;
     while (!batch && !queue_has_nothing_left(queue) && clock_ms() < until_ms &&
-           queue->route == route) {
+           queue->route == route && !queue->is_spooler_called) {
         if (queue_is_over(queue))
             queue_discard_all(queue);
         if (queue->is_spool_failing && clock_ms() >= queue->spool_retry_ms && !queue_is_late(queue))
@@ -450,7 +451,15 @@ struct batch *queue_take_for_spool(struct span_queue *queue, int64_t until_ms)
             condition_wait(&queue->for_spooler, &queue->lock,
                            clock_earlier(until_ms, queue_spool_due_ms(queue)));
     }
+    queue->is_spooler_called = false;
     return batch;
+}
+
+void queue_call_spooler(struct span_queue *queue)
+{
+    LOCK_GUARD(&queue->lock);
+    queue->is_spooler_called = true;
+    pthread_cond_signal(&queue->for_spooler);
 }
 
 /* Removes a batch from the lists of taken batches. */

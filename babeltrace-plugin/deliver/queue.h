@@ -259,9 +259,12 @@ struct queue_time_limit queue_time_limit(struct span_queue *queue);
 
 /* ---- called by the spooler ------------------------------------------------------------------- */
 
-/* Same as queue_take(), for the spooler. Also returns NULL at until_ms, and when the route
- * changes. */
+/* Same as queue_take(), for the spooler. Also returns NULL at until_ms, when the route changes, and
+ * after queue_call_spooler(). */
 struct batch *queue_take_for_spool(struct span_queue *queue, int64_t until_ms);
+
+/* The spooler has something else to do earlier than it knows. */
+void queue_call_spooler(struct span_queue *queue);
 
 /* Puts a batch back as the oldest one after a failure of the disk. The spooler retries after a
  * pause. Until then the queue works as one without a spool. */

@@ -209,8 +209,10 @@ static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t
     if (!spool->reading)
         spool->reading = segment;
     segment->is_dirty = spool->options.fsync == SPOOL_FSYNC_SECOND;
-    if (spool->sync_due_ms == CLOCK_NEVER && segment->is_dirty)
+    if (spool->sync_due_ms == CLOCK_NEVER && segment->is_dirty) {
         spool->sync_due_ms = clock_ms() + SYNC_MS;
+        queue_call_spooler(spool->queue);
+    }
     if (segment->size >= spool->segment_bytes)
         spool->writing = NULL;
 }

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/base/array.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/send.h"
 #include "check.h"
 
@@ -97,6 +98,7 @@ int main(void)
                                                                  .queue_bytes = 1 << 20,
                                                                  .has_spool = true,
                                                                  .threads = 2});
+    const int64_t begin_ms = clock_ms();
     struct error error;
     char folder[200], text[220];
     struct exporter_counts counts;
@@ -122,6 +124,8 @@ int main(void)
     CHECK(counts.outcome[OUTCOME_ACCEPTED] == BATCH_UNITS &&
           counts.outcome[OUTCOME_SPOOLED] == BATCH_UNITS);
     CHECK(counts.spool.waiting == BATCH_UNITS && counts.waiting == 0);
+    /* the spooler does not wait without an end: there are spans to store on disk */
+    CHECK(!queue_take_for_spool(queue, begin_ms + 60000) && clock_ms() < begin_ms + 60000);
     /* a lack of memory passes */
     CHECK(spool_take(spool, &record, sender.encoder, &sender.body, true));
     sender.record = &record;
