@@ -110,10 +110,11 @@ static void reply_judge_accepted(const struct http_reply *answer, const struct p
                                  const char *url, struct transport_reply *reply)
 {
     const struct text body = {answer->body, answer->body_length};
-    const struct rejection rejection =
-        protocol->rejected ? protocol->rejected(body) : (struct rejection){.spans = 0};
+    struct rejection rejection = {.spans = 0};
     char said[SAID_MAX];
 
+    if (protocol->rejected)
+        protocol->rejected(body, &rejection);
     reply->rejected = rejection.spans;
     reply->error.text[0] = '\0';
     if (!rejection.spans && !rejection.why.length)

@@ -172,7 +172,8 @@ enum protocol_format {
 /* The spans of an accepted batch that the collector refuses for good. */
 struct rejection {
     uint64_t spans;
-    struct text why; /* a part of the answer: any bytes */
+    struct text why; /* a part of the answer, or of copy[]: any bytes */
+    char copy[256];
 };
 
 struct protocol {
@@ -194,8 +195,9 @@ struct protocol {
     const short *suspect;
     /* status: 2xx; body: its first 2 KiB, any bytes. */
     bool (*is_answer)(long status, struct text type, struct text body);
-    /* Reads the body of an accepted answer. NULL: the whole batch is accepted. */
-    struct rejection (*rejected)(struct text answer);
+    /* Reads the body of an accepted answer. The rejection is empty before. NULL: the whole batch is
+     * accepted. */
+    void (*rejected)(struct text answer, struct rejection *rejection);
     /* Returns the readable part of another answer's body. NULL: the whole body is readable. */
     struct text (*reason)(struct text answer);
 

@@ -8,7 +8,9 @@
 
 #include "babeltrace-plugin/base/array.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <strings.h>
 
 static bool otlp_begins_group(const char *unit)
@@ -239,17 +241,33 @@ static struct text otlp_field_of(struct text message, uint32_t number, uint64_t 
     return found;
 }
 
+/* Protobuf writes a 64-bit number as a string in JSON; others write a number. */
+static void otlp_rejected_in_json(struct text answer, struct rejection *rejection)
+{
+    json_t *json = json_loadb(answer.data, answer.length, 0, NULL);
+    const json_t *partial = json_object_get(json, "partialSuccess");
+    const json_t *spans = json_object_get(partial, "rejectedSpans");
+    const char *why = json_string_value(json_object_get(partial, "errorMessage"));
+
+    rejection->spans = json_is_string(spans) ? strtoull(json_string_value(spans), NULL, 10)
+                                             : (uint64_t)json_integer_value(spans);
+    if (why) {
+        (void)snprintf(rejection->copy, sizeof(rejection->copy), "%s", why);
+        rejection->why = text_of(rejection->copy);
+    }
+    json_decref(json);
+}
+
 /* Reads ExportTraceServiceResponse: partial_success (1) with rejected_spans (1) and error_message
  * (2). */
-struct rejection otlp_rejected(struct text answer)
+void otlp_rejected(struct text answer, struct rejection *rejection)
 {
-    const struct text partial = otlp_field_of(answer, 1, NULL);
-    struct rejection rejection = {.spans = 0};
-
-    rejection.why = otlp_field_of(partial, 2, &rejection.spans);
-    if (rejection.spans > INT64_MAX) /* negative in the message */
-        rejection.spans = 0;
-    return rejection;
+    if (protocol_first_byte(answer) == '{')
+        otlp_rejected_in_json(answer, rejection);
+    else
+        rejection->why = otlp_field_of(otlp_field_of(answer, 1, NULL), 2, &rejection->spans);
+    if (rejection->spans > INT64_MAX) /* negative in the message */
+        rejection->spans = 0;
 }
 
 static bool otlp_is_message(struct text body)

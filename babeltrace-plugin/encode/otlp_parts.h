@@ -66,7 +66,7 @@ void otlp_describe(struct text unit, char *line, size_t size);
 
 /* ---- answers: see struct protocol ------------------------------------------------------------ */
 
-struct rejection otlp_rejected(struct text answer);
+void otlp_rejected(struct text answer, struct rejection *rejection);
 bool otlp_is_answer(long status, struct text type, struct text body);
 struct text otlp_reason(struct text answer);
 

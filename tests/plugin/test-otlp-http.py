@@ -211,6 +211,8 @@ scenarios_of(case, {"partial_" + name: ((collector, "add:100 flush close"), opti
         "batch_spans": 50, "refused": 100, "requests_seen": 2, "says_once": "quota"}),
     # a number from the network: no more spans than sent can be refused
     "more_than_all": ({"default": partial(10**15, "nonsense")}, {"refused": 100}),
+    "in_json": ({"default": ok(body=b'{"partialSuccess":{"rejectedSpans":"40","errorMessage":"quota"}}')}, {
+        "accepted": 60, "refused": 40, "says": ["40 of 100 spans refused", ": quota"]}),
     "negative": ({"default": partial(-5, "nonsense")}, {"accepted": 100, "requests_seen": 1}),
     "without_reason": ({"default": partial(3)}, {"accepted": 97, "refused": 3, "says": ["3 of 100 spans refused"]}),
     # no span is refused, but the answer has a message
