@@ -53,8 +53,8 @@ static void await(struct transport *transport)
     CHECK(spooler.batch->count == 0 ||
           send_put(&spooler, (struct body_run){.body = &spooler.body, .end = spooler.body.count},
                    &error));
-    for (uint32_t i = 0; i < sent; i++)
-        *waiting[i] = (struct transport_reply){.outcome = OUTCOME_ACCEPTED};
+    while (sent)
+        *waiting[--sent] = (struct transport_reply){.outcome = OUTCOME_ACCEPTED};
 }
 
 static void report(void *context, const char *message)
@@ -98,7 +98,6 @@ int main(void)
                                                                  .queue_bytes = 1 << 20,
                                                                  .has_spool = true,
                                                                  .threads = 2});
-    const int64_t begin_ms = clock_ms();
     struct error error;
     char folder[200], text[220];
     struct exporter_counts counts;
@@ -119,18 +118,18 @@ int main(void)
                                                                   .reporter = &reporter,
                                                                   .body_bytes = 1 << 20});
     sender.transport = &transport;
-    CHECK(send_body(&sender) == OUTCOME_ACCEPTED && sent == BATCH_UNITS);
+    CHECK(send_body(&sender) == OUTCOME_ACCEPTED);
     counts = spool_counts(spool);
     CHECK(counts.outcome[OUTCOME_ACCEPTED] == BATCH_UNITS &&
           counts.outcome[OUTCOME_SPOOLED] == BATCH_UNITS);
     CHECK(counts.spool.waiting == BATCH_UNITS && counts.waiting == 0);
     /* the spooler does not wait without an end: there are spans to store on disk */
-    CHECK(!queue_take_for_spool(queue, begin_ms + 60000) && clock_ms() < begin_ms + 60000);
+    CHECK(!queue_take_for_spool(queue, spool_sync_due_ms(spool) + 30000));
+    CHECK(clock_ms() < spool_sync_due_ms(spool) + 30000);
     /* a lack of memory passes */
     CHECK(spool_take(spool, &record, sender.encoder, &sender.body, true));
     sender.record = &record;
     shortages = 1;
-    sent = 0;
     CHECK(send_body(&sender) == OUTCOME_ACCEPTED && shortages == 0 && record.left == 0);
     spool_finish(spool, &record);
     end(&sender);

@@ -136,9 +136,8 @@ def one_sender_probes_while_away():
         expect(run.counts["requests"] < 10 + 10 * run.seconds, run.explain())
 
 
-@scenario
-def retry_after_is_obeyed():
-    """The asked pause of a sender goes on after another sender's answer, and takes no CPU time."""
+def retry_after_is_obeyed(code):
+    """The asked pause of a sender goes on after another sender's answer and beyond retry-timeout-ms, and takes no CPU time."""
     asked = threading.Event()
 
     def take_later(connection):
@@ -148,20 +147,15 @@ def retry_after_is_obeyed():
 
     with folder() as spool:
         fill(spool, 1000, batch_spans=100)
-        with Collector([take_later, status(429, ["Retry-After: 3"])]) as collector:
+        with Collector([take_later, status(code, ["Retry-After: 3"])]) as collector:
             run = Run(collector, "live", "wait:spool-accepted:1000", "flush", "close", spool=spool, spool_senders=2,
-                      when=("answered 429", asked.set))
+                      retry_timeout_ms=1000, when=("answered %d" % code, asked.set))
         times = sorted(request.time for request in collector.requests)
         expect(max(b - a for a, b in zip(times, times[1:])) > 2, "the senders did not wait: %s" % times)
         expect(run.usage.ru_utime + run.usage.ru_stime < 2, "%s" % (run.usage,))
 
 
-@scenario
-def pause_beyond_retry_timeout():
-    """After each pause, the collector gets the spans once more."""
-    with folder() as spool, Collector([status(500, ["Retry-After: 2"])] * 2) as collector:
-        fill(spool, 300)
-        Run(collector, "wait:spool-accepted:300", "close", spool=spool, spool_senders=1, retry_timeout_ms=1000)
+scenarios_of(retry_after_is_obeyed, {"retry_after_%d_is_obeyed" % code: ([code], {}) for code in (429, 500)})
 
 
 # ---- what the collector refuses ----------------------------------------------------------------------
