@@ -81,11 +81,22 @@ static void statistics_advance(struct pipeline_statistics *statistics, int64_t n
         statistics->live = live_statistics_new();
 }
 
+static void pipeline_write_statistics(struct pipeline *pipeline,
+                                      struct pipeline_statistics *statistics)
+{
+    struct error error;
+
+    if (statistics_write(statistics, &error))
+        return;
+    if (!statistics->has_warned)
+        pipeline_warn(pipeline, error.text);
+    statistics->has_warned = true;
+}
+
 static void pipeline_look_at_statistics(struct pipeline *pipeline)
 {
     struct pipeline_statistics *statistics = pipeline->statistics;
     const int64_t now_ms = clock_ms();
-    struct error error;
 
     if (now_ms < statistics->next_look_ms)
         return;
@@ -99,8 +110,7 @@ static void pipeline_look_at_statistics(struct pipeline *pipeline)
     if (!statistics->live || !statistics->file || now_ms < statistics->next_write_ms)
         return;
     statistics->next_write_ms = now_ms + WRITE_MS;
-    if (!statistics_write(statistics, &error))
-        pipeline_warn(pipeline, error.text);
+    pipeline_write_statistics(pipeline, statistics);
 }
 
 static bool pipeline_open_statistics(struct pipeline *pipeline, const struct params *params,
@@ -132,13 +142,12 @@ char *pipeline_statistics(struct pipeline_statistics *statistics)
 static void pipeline_end_statistics(struct pipeline *pipeline)
 {
     struct pipeline_statistics *statistics = &pipeline->own;
-    struct error error;
 
     if (!statistics->live)
         return;
     live_statistics_close_traces(statistics->live);
-    if (statistics->file && !statistics_write(statistics, &error))
-        pipeline_warn(pipeline, error.text);
+    if (statistics->file)
+        pipeline_write_statistics(pipeline, statistics);
 }
 
 void pipeline_free_statistics(struct pipeline_statistics *statistics)

@@ -35,6 +35,7 @@ struct pipeline_statistics {
     int64_t until_ms;             /* a client asks until then */
     int64_t next_look_ms, next_write_ms;
     char *file, *asked, *fresh; /* statistics-file, and PATH.asked and PATH.new; or NULL */
+    bool has_warned;            /* that the file cannot be written */
 };
 
 /* The parts that several pipelines of one thread share. The owner frees the exporter before the

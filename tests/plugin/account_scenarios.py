@@ -28,8 +28,11 @@ from scenarios import expect, run_scenarios, scenario, wait_until
 def file_endpoint():
     """The last statistics file, the summary and the spans agree."""
     stats_file, spans_file = FOLDER + "/a \u00e9.stats", FOLDER + "/a \u00e9.json"
+    for name in ("new", "asked"):  # `blkin stat` asks for FOLDER/x, which cannot be written
+        os.makedirs(FOLDER + "/x." + name)
+        os.utime(FOLDER + "/x." + name, (4e9, 4e9))
     for _ in range(2):  # the second run replaces the file of the first
-        with Sink("file:" + spans_file, stats_file=stats_file) as sink:
+        with Sink("file:" + spans_file, stats_file=stats_file, statistics_file=FOLDER + "/x") as sink:
             said = sink.end()
             stats = sink.load_stats()
         counters = stats["counters"]
@@ -38,6 +41,7 @@ def file_endpoint():
             expect(len(json.load(file)) == SPANS == counters["spans_accepted"], counters)
         expect("events: %d = %d in spans" % (counters["events"], counters["events_in_spans"]) in said
                and "spans: %d = %d accepted" % (SPANS, SPANS) in said, said)
+        expect(said.count("/x\": cannot be written") == 1, said)
         os.unlink(spans_file)
         EVENTS[:] = [counters["events"]]
     os.unlink(stats_file)
