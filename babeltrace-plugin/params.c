@@ -265,8 +265,12 @@ static void params_set_kafka_defaults(struct params *params)
 
 void params_end(struct params *params)
 {
-    if (is_kafka_url(params->exporter.transport.endpoint))
+    struct exporter_options *options = &params->exporter;
+
+    if (is_kafka_url(options->transport.endpoint))
         params_set_kafka_defaults(params);
+    if (!params_is_given(params, "batch-bytes") && options->batch_bytes > options->spool.bytes / 2)
+        options->batch_bytes = options->spool.bytes / 2;
 }
 
 /* ---- combinations of parameters -------------------------------------------------------------- */
@@ -293,6 +297,10 @@ bool params_fit(const struct params *params, struct error *error)
 {
     if (params->rules_report && !params->rules)
         return error_set(error, "rules-report needs rules=\"PATH\"");
+    /* the spool adds a few bytes for each span of a batch */
+    if (params->exporter.batch_bytes > params->exporter.spool.bytes / 2)
+        return error_set(error, "batch-bytes needs a spool-bytes of twice its size: the spool must "
+                                "have room for a batch");
     return params_fits_kafka(params, error);
 }
 

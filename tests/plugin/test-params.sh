@@ -66,6 +66,8 @@ refuses 'file:/nowhere/x: cannot open for writing: No such file' 'endpoint="file
 refuses 'prometheus-listen "localhost:1": expected PORT' "endpoint=\"file:$TMPDIR/spans\",prometheus-listen=\"localhost:1\""
 rm -f "$TMPDIR/spans"
 refuses '1 to 63 bytes, got "xxx' "closing-annotations=\"$(printf '%064d' 0 | tr 0 x)\""
+refuses 'batch-bytes needs a spool-bytes' 'batch-bytes=1048576,spool-bytes=1048576'
+accepts 'spool-bytes=1048576'
 accepts 'closing-annotations="op_commit"'
 accepts 'closing-annotations=["cr", "ss", "op_commit"]'
 accepts 'clock-correction=no'
