@@ -30,14 +30,12 @@ static const struct member of_message[] = {
     {"id", FORM_TOKEN, 1, ID_MAX, NEEDED, 0},
     {"number", FORM_TOKEN, 1, MESSAGE_NUMBER_MAX, NEEDED, 0},
     {"host", FORM_HOST, 1, MESSAGE_HOST_MAX, NEEDED, 0},
+    {"settled", FORM_HEX, 64, 64, OPTIONAL, MESSAGE_TRACES_MAX},
 };
 static const struct member of_keep[] = {{"at", FORM_INTEGER, 1, INT64_MAX, NEEDED, 0}};
 static const struct member of_window[] = {
     {"last_ms", FORM_INTEGER, 1, LAST_MAX_MS, NEEDED, 0},
     {"service", FORM_TEXT, 0, MESSAGE_TEXT_MAX, OPTIONAL, 0},
-};
-static const struct member of_named[] = {
-    {"settled", FORM_HEX, 64, 64, OPTIONAL, MESSAGE_TRACES_MAX},
 };
 static const struct member of_wanted_trace[] = {
     {"id", FORM_HEX, 32, 32, NEEDED, 0},
@@ -182,8 +180,9 @@ bool message_check(const json_t *message, struct error *error)
         return error_set(error, "\"type\": expected \"keep\" or \"found\"");
     if (!message_check_members(message, MEMBERS(of_keep), error))
         return false;
+    if (json_object_get(message, "last_ms") && json_object_get(message, "traces"))
+        return error_set(error, "\"traces\": not expected beside \"last_ms\"");
     if (json_object_get(message, "last_ms"))
         return message_check_members(message, MEMBERS(of_window), error);
-    return message_check_members(message, MEMBERS(of_named), error) &&
-           message_check_traces(message, MEMBERS(of_wanted_trace), error);
+    return message_check_traces(message, MEMBERS(of_wanted_trace), error);
 }
