@@ -39,6 +39,26 @@ struct held *held_longest_idle(struct held *list)
     return found;
 }
 
+bool held_is_replaced(const struct held *held)
+{
+    return held->is_left && memory_state(&held->memory) == RING_REPLACED;
+}
+
+struct held *held_oldest_replaced(struct held *list, int64_t since_ms, uint64_t *bytes)
+{
+    struct held *found = NULL;
+
+    *bytes = 0;
+    for (; list; list = list->next) {
+        if (!held_is_replaced(list) || list->since_ms > since_ms)
+            continue;
+        *bytes += list->memory.bytes;
+        if (!found || list->since_ms < found->since_ms)
+            found = list;
+    }
+    return found;
+}
+
 void held_leave(struct held *held, enum ring_state state)
 {
     held->is_left = true;

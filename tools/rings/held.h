@@ -39,9 +39,11 @@ struct holder_options {
     struct memory_size size; /* of the largest memory */
     unsigned max_users;
     uint64_t max_bytes; /* of all memories, also of left memories that are not dropped yet */
-    int64_t left_ms;    /* a left memory is dropped if nothing was written for this time */
-    int64_t idle_ms;    /* any memory is dropped if no program has had it for this time */
-    int64_t hold_ms;    /* the memory should be large enough for the records of this time */
+    /* a left memory is dropped if nothing was written for this time, and a replaced one if no
+     * program has had it for this time */
+    int64_t left_ms;
+    int64_t idle_ms; /* any memory is dropped if no program has had it for this time */
+    int64_t hold_ms; /* the memory should be large enough for the records of this time */
 };
 
 /* Returns the memory for programs of the user; NULL: none. */
@@ -55,6 +57,13 @@ unsigned held_users(const struct held *list);
 
 /* Returns the memory that has been unused for longest; NULL: programs have all memories. */
 struct held *held_longest_idle(struct held *list);
+
+/* Returns true if programs that cannot ask again still write to this memory. */
+bool held_is_replaced(const struct held *held);
+
+/* Returns the replaced memory to which nothing was written for longest, of those since since_ms or
+ * before. bytes: the bytes of all these memories. */
+struct held *held_oldest_replaced(struct held *list, int64_t since_ms, uint64_t *bytes);
 
 /* Marks the memory as RING_LEFT or RING_REPLACED: programs that ask get another one. */
 void held_leave(struct held *held, enum ring_state state);

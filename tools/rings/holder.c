@@ -91,16 +91,32 @@ static bool holder_drop(struct holder *holder, struct held *held)
     return true;
 }
 
-/* reserve: the bytes that must stay free beside the new memory. */
-static bool holder_has_room(const struct holder *holder, const struct memory_size *size,
-                            uint64_t reserve)
+/* Returns the bytes that lack for the new memory. reserve: bytes that must stay free beside it. */
+static uint64_t holder_lacks(const struct holder *holder, const struct memory_size *size,
+                             uint64_t reserve)
 {
-    const uint64_t more = memory_bytes(size) + reserve;
-    uint64_t bytes = holder->counts.bytes;
+    uint64_t bytes = holder->counts.bytes + memory_bytes(size) + reserve;
 
     for (const struct held *held = holder->making; held; held = held->next)
         bytes += held->memory.bytes;
-    return more <= holder->options.max_bytes && bytes <= holder->options.max_bytes - more;
+    return bytes > holder->options.max_bytes ? bytes - holder->options.max_bytes : 0;
+}
+
+/* The last resort: drops replaced memories that programs have, but have not written to for left_ms.
+ * Programs that cannot ask again are not recorded from then on. Returns true if there is room. */
+static bool holder_drop_replaced(struct holder *holder, const struct memory_size *size,
+                                 uint64_t reserve)
+{
+    uint64_t lacks, most;
+    struct held *oldest;
+
+    while ((lacks = holder_lacks(holder, size, reserve)) != 0) {
+        oldest =
+            held_oldest_replaced(holder->memories, clock_ms() - holder->options.left_ms, &most);
+        if (lacks > most || !holder_drop(holder, oldest))
+            return false;
+    }
+    return true;
 }
 
 /* Makes room for a new user: drops unused memories early. */
@@ -108,14 +124,15 @@ static bool holder_make_room(struct holder *holder, const struct memory_size *si
 {
     struct held *idle;
 
-    while (!holder_has_room(holder, size, 0) ||
+    while (holder_lacks(holder, size, 0) ||
            held_users(holder->memories) >= holder->options.max_users) {
         idle = memory_bytes(size) > holder->options.max_bytes ? NULL
                                                               : held_longest_idle(holder->memories);
         if (!idle || !holder_drop(holder, idle))
-            return false;
+            break;
     }
-    return true;
+    return held_users(holder->memories) < holder->options.max_users &&
+           holder_drop_replaced(holder, size, 0);
 }
 
 static struct held *holder_begin_one(struct holder *holder, uint32_t user,
@@ -201,9 +218,9 @@ static bool holder_replace(struct holder *holder, const struct held *held, struc
     const bool is_larger = memory_bytes(&size) > held->memory.bytes;
     const uint64_t first = shares_first_size(&size).event_bytes;
 
-    while (!is_larger && size.event_bytes > first && !holder_has_room(holder, &size, 0))
+    while (!is_larger && size.event_bytes > first && holder_lacks(holder, &size, 0))
         size.event_bytes /= 2;
-    if (!holder_has_room(holder, &size, is_larger ? shares_reserve(&holder->options) : 0))
+    if (!holder_drop_replaced(holder, &size, is_larger ? shares_reserve(&holder->options) : 0))
         return is_larger;
     (void)holder_begin_one(holder, held->user, &size);
     return true;
@@ -447,13 +464,16 @@ static void holder_look_at_memories(struct holder *holder)
 {
     const struct holder_options *options = &holder->options;
     const int64_t now_ms = clock_ms();
+    int64_t used_ms;
 
     for (struct held *held = holder->memories, *next; held; held = next) {
         next = held->next;
         held_look(held, options->hold_ms);
         memory_beat(&held->memory);
+        /* a program that has a replaced memory may be unable to ask again, and write later */
+        used_ms = held->is_left && !held_is_replaced(held) ? held->since_ms : held->used_ms;
         if (now_ms - held->since_ms >= options->left_ms &&
-            (held->is_left || now_ms - held->used_ms >= options->idle_ms))
+            now_ms - used_ms >= (held->is_left ? options->left_ms : options->idle_ms))
             (void)holder_drop(holder, held);
     }
 }
