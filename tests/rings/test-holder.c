@@ -241,7 +241,7 @@ TEST(test_lies)
 }
 
 /* A program that asks as root, and as another user through the same connection. The kernel reports
- * the user. */
+ * the user. From number USERS on, it stops before it reads both answers. */
 static int ask_twice(unsigned number)
 {
     const uid_t user = user_of(number);
@@ -250,22 +250,29 @@ static int ask_twice(unsigned number)
     if (setuid(0) != 0)
         return 1;
     socket = unix_socket_connect(SOCK_SEQPACKET, path, &error);
-    first = answer_from(socket);
+    first = number < USERS ? answer_from(socket) : -1;
     if (setuid(user) != 0 || unix_socket_send(socket, "", 1, -1, 0) != 1)
         return 2;
+    if (number >= USERS && raise(SIGSTOP) == 0)
+        first = answer_from(socket);
     second = answer_from(socket);
     return head_at(first).user == 0 && head_at(second).user == user ? check_status() : 3;
 }
 
 TEST(test_another_user)
 {
-    pid_t service;
+    pid_t service, program;
 
     if (!is_root)
         return;
     service = begin();
     CHECK(result_of(start_program(1, ask_twice)) == 0);
     DRAIN_UNTIL(shared->counts.given == 2 && shared->counts.clients == 0);
+    (void)kill(service, SIGSTOP); /* it will find both questions at once */
+    program = start_program(1 + USERS, ask_twice);
+    CHECK(waitpid(program, NULL, WUNTRACED) == program && kill(service, SIGCONT) == 0);
+    DRAIN_UNTIL(shared->counts.given == 3);
+    CHECK(kill(program, SIGCONT) == 0 && result_of(program) == 0);
     end_test(service);
 }
 

@@ -31,7 +31,7 @@ struct holder_client {
     struct watched watched;
     struct listener_peer peer; /* always busy: the program may not have read the message */
     uint32_t user;
-    bool is_gone; /* the program has hung up, but has not read the message */
+    bool is_unwatched; /* it has asked again or hung up, but has not read the message */
 };
 
 struct holder {
@@ -363,7 +363,7 @@ static void holder_end_client(struct holder_client *client)
     struct holder *holder = client->holder;
 
     peers_remove(&holder->clients, &client->peer);
-    if (!client->is_gone)
+    if (!client->is_unwatched)
         loop_unwatch(holder->loop, &client->watched);
     (void)close(client->watched.fd);
     free(client);
@@ -418,7 +418,7 @@ static void holder_client_ready(void *context)
         return;
     }
     loop_unwatch(client->holder->loop, &client->watched);
-    client->is_gone = true; /* holder_tick() ends the client */
+    client->is_unwatched = true; /* until holder_tick() finds that it has read the message */
 }
 
 static bool holder_serve(struct holder *holder, int fd)
@@ -481,12 +481,14 @@ static void holder_look_at_memories(struct holder *holder)
 static void holder_tick(void *context)
 {
     struct holder *holder = context;
-    struct holder_client *client, *next;
+    struct holder_client *client;
 
-    cds_list_for_each_entry_safe(client, next, &holder->clients.list, peer.in_list)
+    cds_list_for_each_entry(client, &holder->clients.list, peer.in_list)
     {
-        if (client->is_gone && !holder_has_unread(client))
-            holder_end_client(client);
+        if (client->is_unwatched && !holder_has_unread(client)) {
+            client->is_unwatched = false;
+            loop_watch(holder->loop, &client->watched);
+        }
     }
     holder_look_at_memories(holder);
     holder_resize(holder);
