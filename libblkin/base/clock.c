@@ -418,7 +418,7 @@ int64_t blkin_clock_ahead_ns(void)
     static int64_t ahead_ns;
     const uint32_t namespace = blkin_namespace("/proc/self/ns/time");
 
-    if (!namespace || namespace != known) {
+    if (namespace && namespace != known) { /* 0: no such namespaces, or no /proc any more */
         ahead_ns = clock_offset_in("/proc/self/timens_offsets", namespace);
         known = namespace;
     }

@@ -42,9 +42,12 @@ static struct {
 void ring_write_set_identity(const struct ring_map *map)
 {
     const int saved_errno = errno;
+    uint32_t pid_namespace;
 
     if (!blkin_is_quiet) {
-        ring_identity.pid_namespace = blkin_namespace("/proc/self/ns/pid");
+        pid_namespace = blkin_namespace("/proc/self/ns/pid");
+        if (pid_namespace) /* else there is no /proc any more, as after chroot(2) */
+            ring_identity.pid_namespace = pid_namespace;
         ring_identity.ahead_ns = blkin_clock_ahead_ns();
     }
     errno = saved_errno;

@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/base/monotonic.h"
+#include "libblkin/ring/ring_find.h"
+#include "libblkin/ring/ring_write.h"
 #include "libblkin/zipkin_c.h"
 #include "libblkin-ring/parts/scenarios.h"
 #include "tools/rings/ring_event.h"
@@ -46,6 +48,8 @@ static int record_contained(void)
     blkin_init();
     RECORD_UNTIL(spans(&memory) > 0 && rings_count(&memory, BLKIN_EVENT_PROCESS) > 0 &&
                  rings_count(&memory, BLKIN_EVENT_SLOW) > 0);
+    CHECK(chroot(agent.folder) == 0);
+    ring_write_set_identity(ring_map()); /* as for a new memory, but without /proc */
     blkin_init_new_trace(&trace, "op", &endpoint);
     BLKIN_TIMESTAMP(&trace, NULL, "queued");
     return check_status();
