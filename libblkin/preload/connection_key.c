@@ -26,7 +26,7 @@ static uint64_t connection_hash_of_location(bool has_namespace)
     char text[64];
     ssize_t length;
 
-    if (hash)
+    if (hash || preload_is_quiet())
         return hash;
     length = preload_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
     if (length <= 0 || (has_namespace && stat("/proc/self/ns/net", &status) < 0))
@@ -86,7 +86,9 @@ static uint64_t connection_location(void)
 {
     const uint64_t hash = connection_hash_of_location(true);
 
-    return key_finish(hash ? hash : ((uint64_t)getpid() << 40 ^ blkin_now()));
+    const uint64_t pid = preload_is_quiet() ? 0 : (uint64_t)getpid();
+
+    return key_finish(hash ? hash : (pid << 40 ^ blkin_now()));
 }
 
 static uint64_t connection_key_by_addresses(struct connection *connection)

@@ -175,7 +175,11 @@ static struct file_state *file_find_checked(int fd)
 
 static bool file_is_wanted(struct file_state *file, int fd)
 {
-    if (file->config != preload_config()->generation)
+    if (file->config == preload_config()->generation)
+        return file->is_wanted;
+    if (preload_is_quiet())
+        file_decide_wanted(file, file->path);
+    else
         file_read_path(file, fd);
     return file->is_wanted;
 }

@@ -340,6 +340,7 @@ bool blkin_be_quiet_(void)
     process_publish();
     (void)blkin_this_thread();
     blkin_quiet_begin();
+    ring_find_end();
     (void)blkin_set_usage(0);
     return true;
 }

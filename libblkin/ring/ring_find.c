@@ -358,6 +358,14 @@ bool ring_find_after_chroot(void)
     return true;
 }
 
+void ring_find_end(void)
+{
+    if (ring_enter()) {
+        ring_ask_stop();
+        ring_leave();
+    }
+}
+
 void ring_find_after_fork(void)
 {
     ring_changes = 0;

@@ -59,6 +59,10 @@ void ring_find_report(void);
 /* Returns the state after the last search. */
 enum ring_found ring_find_state(void);
 
+/* Called when the process becomes quiet. Closes the connection to the agent: later, the children of
+ * a quiet process would close it. */
+void ring_find_end(void);
+
 /* Called in a child of fork(2), while the child has one thread. */
 void ring_find_after_fork(void);
 

@@ -7,6 +7,7 @@
  */
 #include "libblkin/base/provider.h"
 #include "libblkin/policy/slow.h"
+#include "libblkin/process/process.h"
 #include "libblkin/ring/ring_find.h"
 #include "libblkin-ring/parts/scenarios.h"
 
@@ -55,6 +56,7 @@ static void begin_recording(void)
 /* The agent leaves a memory, and gives another one. */
 static void leave_for(struct rings *from, const struct rings *to)
 {
+    __atomic_store_n(&to->head->state, RING_ON, __ATOMIC_RELAXED);
     agent_give(&agent, to);
     __atomic_store_n(&from->head->state, RING_LEFT, __ATOMIC_RELAXED);
 }
@@ -291,8 +293,12 @@ TEST(replaced)
     before = spans(&memory);
     record();
     CHECK(spans(&memory) > before);
+    agent.stays = true;
     agent_start(&agent, &other);
     RECORD_UNTIL(spans(&other) > 0);
+    /* a kept connection ends before a seccomp filter may forbid close(2) */
+    ring_find_before_chroot();
+    CHECK(high_descriptor() >= 0 && blkin_be_quiet_() && high_descriptor() < 0);
 }
 
 /* A program that overwrites its oldest records uses the new memory at once: before the periodic
@@ -361,7 +367,6 @@ TEST(again)
     leave_for(&memory, &other);
     RECORD_UNTIL(spans(&other) > 0);
     before = spans(&memory);
-    __atomic_store_n(&memory.head->state, RING_ON, __ATOMIC_RELAXED);
     leave_for(&other, &memory);
     RECORD_UNTIL(spans(&memory) > before);
     CHECK(ring_map() == first);
@@ -438,19 +443,15 @@ TEST_AS_ROOT(user_for_a_while)
     RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1); /* periodic work */
     leave_for(&memory, &other);
     RECORD_UNTIL(!ring_map());
-    if (blkin_now() - since_ns > LONG_NS) { /* the machine stood still: the program may ask */
-        agent_stop(&agent);
+    if (blkin_now() - since_ns > LONG_NS) /* the machine stood still: the program may ask */
         return;
-    }
     CHECK(agent_asked(&agent) == asked && agent.user == 0);
     CHECK(seteuid(0) == 0);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 0);
     CHECK(setresuid(0, 65534, 65534) == 0);
-    agent_give(&agent, &memory);
-    __atomic_store_n(&memory.head->state, RING_ON, __ATOMIC_RELAXED);
     before = spans(&memory);
-    __atomic_store_n(&other.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    leave_for(&other, &memory);
     RECORD_UNTIL(spans(&memory) > before);
     CHECK(agent.user == 65534);
 }
@@ -568,10 +569,8 @@ TEST(rules)
     memory_set_rules(&memory.memory, "*>9s");
     RECORD_UNTIL(rule_is_above_s(9) || host_has_rules());
     memory_set_rules(&other.memory, "*>11s");
-    agent_give(&agent, &other);
-    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    leave_for(&memory, &other);
     RECORD_UNTIL(rule_is_above_s(11) || host_has_rules());
-    agent_stop(&agent);
 }
 
 int main(void)

@@ -101,6 +101,9 @@ for when in before after; do
     BLKIN_SLOW='*>0ns' BLKIN_SAMPLING=always,usage=3 finds "alarms-$when" 3 "$([ $when = after ] && echo 2 || echo 1)" \
         timeout $((20 * PATIENCE)) "$programs/filtered" kill $when fork $((++port))
 done
+# a host whose id is unknown: the program does not look again
+hidden=(unshare -m sh -c 'mount -n --bind /dev/null /proc/sys/kernel/random/boot_id && exec "$@"' sh)
+"${hidden[@]}" true 2>/dev/null && finds hidden 3 1 "${hidden[@]}" timeout $((20 * PATIENCE)) "$programs/filtered" kill before tsync $((++port))
 agent_begins left
 RUN=,seccomp=leave traced filtered timeout $((20 * PATIENCE)) "$programs/filtered" kill before prctl 7703 || fail "left: status $?"
 agent_found left 0 0 0

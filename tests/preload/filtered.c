@@ -79,6 +79,8 @@ static void *serve_all(void *after)
     const bool is_after = after != NULL;
     const bool is_for_all = strcmp(how, "tsync") == 0;
     int fd = -1, count = 0, status;
+    union address from;
+    socklen_t size = sizeof(from);
     pid_t child;
     char byte;
 
@@ -91,7 +93,7 @@ static void *serve_all(void *after)
         pthread_barrier_wait(&served_one);
         pthread_barrier_wait(&filtered);
         if (!is_after)
-            fd = accept(listener, NULL, NULL);
+            fd = accept(listener, &from.any, &size);
     } else {
         install();
     }
