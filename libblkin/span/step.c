@@ -287,8 +287,10 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     inside->used = (uint16_t)(walk.open[depth - 1].first - span_at(inside, 0));
     span_rest(inside)->is_cut = 1;
     inside->limit = SPAN_SLOW;
-    if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
+    if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN)) {
+        span_drop_record(span, true);
         return;
+    }
     digits = (size_t)blkin_number_at(record + 1, 2);
     name_length = digits & 127;
     offset_ns = blkin_number_at(record + 3, 8);

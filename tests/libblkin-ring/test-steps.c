@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "libblkin/base/provider.h"
 #include "libblkin-ring/parts/newest.h"
 #include "tracepoints/format/step_id.h"
 
@@ -40,6 +41,7 @@ TEST(test_full)
 {
     static const char of_big[] = "#2000T~~~~~~~~3`310000000" X80 X80 X80 "s10B3k" X80 X80 X50;
     char log[640] = "(10********s)********#3000(40********nexts5030errorEIO)********";
+    const struct blkin_provider *provider = blkin_provider();
     const uint64_t base_ns = blkin_now();
     struct blkin_context context, deep;
     struct blkin_span span;
@@ -82,12 +84,16 @@ TEST(test_full)
     blkin_span_tag_string(&span, "k", X10 X10 X10 "xxxxx");
     blkin_step_end(&span);
     blkin_span_tag_int64(&span, "dropped", 2);
+    blkin_step_begin(&span, "untaken", BLKIN_INTERNAL);
+    blkin_provider_table = &blkin_no_provider;
+    blkin_step_end(&span);
+    blkin_provider_table = provider;
     blkin_step_begin(&span, "own", BLKIN_CLIENT);
     blkin_span_log_at(&span, BLKIN_ERR, "in", base_ns + 1);
-    blkin_step_begin(&span, X80 "xxxxxxx", BLKIN_INTERNAL);
+    blkin_step_begin(&span, X80 "xx", BLKIN_INTERNAL);
     blkin_span_end_at(&span, blkin_now());
     event = check_newest(blkin_span_context(&span), BLKIN_SPAN_ERROR, log, base_ns);
-    CHECK(event.span_kind == BLKIN_SERVER && event.dropped == 4);
+    CHECK(event.span_kind == BLKIN_SERVER && event.dropped == 5);
     CHECK(event.duration_ns == (uint64_t)event.time_ns - base_ns);
 }
 
