@@ -167,6 +167,8 @@ static void process_record_by_lttng(const struct blkin_trace *trace,
 
     if (blkin_tracepoint_enabled(tracepoint))
         tracepoint->record(trace, endpoint, annotation);
+    else
+        blkin_missed_();
 }
 
 int blkin_init(void)

@@ -151,6 +151,8 @@ static void ring_record_original(const struct blkin_trace *trace,
 
     if (ring_map() || ring_early_is_open())
         ring_write_original(trace, endpoint, annotation);
+    else
+        ring_early_lose();
     if (__builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0))
         tracepoint->record(trace, endpoint, annotation);
 }
