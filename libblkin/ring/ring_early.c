@@ -97,6 +97,7 @@ bool ring_early_add(enum ring_which which, uint64_t kind, const void *payload, s
 
 void ring_early_close(const struct ring_map *map)
 {
+    bool is_left;
     size_t size;
 
     __atomic_store_n(&early.is_open, false, __ATOMIC_RELEASE);
@@ -104,13 +105,12 @@ void ring_early_close(const struct ring_map *map)
         early_report(map);
     if (!early_enter())
         return;
-    if (__atomic_exchange_n(&early.is_left, false, __ATOMIC_RELAXED))
-        early.used = 0;
+    is_left = __atomic_exchange_n(&early.is_left, false, __ATOMIC_RELAXED);
     for (size_t at = 0; at < early.used; at += size) {
         const struct early_record *record = early_at(at);
 
         size = early_size(record->length);
-        if (map)
+        if (map && !is_left)
             (void)ring_write(map, record->which, record->kind, record->payload, record->length);
         else
             ring_early_lose();
