@@ -43,7 +43,8 @@ wait_for 20 agent "10 traces of 20 that are too many" is totals traces_dropped 1
 
 # Memory of a scan's records: the newest records are sent, and the answer has the time from which they are
 # complete.
-start_again --fetch-traces=4096 --wanted-max-bytes=1M
+printf '%s\n' '[agent]' wanted-max-bytes=1M >"$WORK/blkin.conf"
+start_again --fetch-traces=4096 --config="$WORK/blkin.conf"
 make "service other"
 make "fast 8000"
 spans=$(all_spans)
@@ -53,6 +54,13 @@ wait_for 60 agent "all deliveries" is_delivered || exit 1
 grep -q '^BK4034 ' "$WORK/agent.log" || fail "the log does not say that records were left out"
 [ "$(all_spans)" -gt $((spans + 1000)) ] && [ "$(all_spans)" -lt $((spans + 24000)) ] ||
     fail "$(($(all_spans) - spans)) of 24000 spans are sent"
+# the records that were left out are not taken for sent ones
+echo '[agent]' >"$WORK/blkin.conf"
+wait_for 20 agent "a reload" "$BUILD/bin/blkin" reload --config="$WORK/blkin.conf" agent || exit 1
+asked=$(ask "keep-last 600000" id) || exit 1
+wait_for 60 agent "the second answer" kept "$asked" && wait_for 60 agent "the rest" is_delivered || exit 1
+kinds=$(jq -r .traceId+.id "$WORK/taken" | sort -u | wc -l)
+[ "$kinds" -ge $((spans + 24000)) ] || fail "$((kinds - spans)) of 24000 spans are sent after the limit was raised"
 make "service many"
 
 # Memory of rings: ring-bytes at first. The rings grow with the recorded bytes, up to the allowed size.

@@ -80,7 +80,8 @@ static bool scans_allow_window(struct scans *scans)
     return scans->last_allowance > 0;
 }
 
-/* Notes the collected traces and windows. Before, the exporter was given all found spans. */
+/* Notes the collected traces and windows. Before, the exporter was given all found spans. If
+ * records were left out, no later scan may take them for sent: it sends the others twice. */
 static void scans_note_collected(struct scans *scans)
 {
     struct collected *collected = scans->agent->collected;
@@ -94,14 +95,15 @@ static void scans_note_collected(struct scans *scans)
         for (size_t i = 0; i < r->count; i++) {
             const struct trace_id id = r->traces[i].id;
 
-            collected_note(collected, id, &fetch);
+            if (!scans->result.is_limited)
+                collected_note(collected, id, &fetch);
             collected_note_held(collected, id, wanted->held_from_ns);
             /* the given spans of a trace without late spans may be settled already */
             if (!r->is_late || wanted->is_found || late_spans_taken(scans->agent->late_spans, id))
                 collected_note_given(collected, id, given);
             wanted++;
         }
-        if (r->last_ms > 0 && !request_is_list(r)) {
+        if (r->last_ms > 0 && !request_is_list(r) && !scans->result.is_limited) {
             const struct request_window window = request_window(r);
 
             collected_note_window(
