@@ -47,6 +47,8 @@ bool exporter_heed_interruption(struct exporter *exporter)
 /* Lets the threads deliver, then ends them. timeout_ms limits the delivery of waiting spans. */
 static void exporter_end_threads(struct exporter *exporter, int64_t timeout_ms)
 {
+    bool has_ended;
+
     exporter->is_running = false;
     queue_close(exporter->queue);
     if (exporter->spool)
@@ -57,7 +59,12 @@ static void exporter_end_threads(struct exporter *exporter, int64_t timeout_ms)
            !queue_wait(exporter->queue, QUEUE_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
         (void)exporter_heed_interruption(exporter);
     exporter_stop(exporter, timeout_ms);
-    if (!queue_wait(exporter->queue, QUEUE_HAS_ENDED, exporter->stop_ms)) {
+    while (!(has_ended =
+                 queue_wait(exporter->queue, QUEUE_HAS_ENDED,
+                            clock_earlier(clock_ms() + INTERRUPT_POLL_MS, exporter->stop_ms))) &&
+           clock_ms() < exporter->stop_ms)
+        (void)exporter_heed_interruption(exporter); /* a service tells systemd that it runs */
+    if (!has_ended) {
         for (unsigned i = 0; i < exporter->sender_count; i++) {
             struct transport *transport = exporter->senders[i].transport;
 

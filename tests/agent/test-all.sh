@@ -7,10 +7,12 @@ set -u
 . "$SRC/tests/agent/recording.sh"
 
 RING_BYTES="" recording_begin
-unset BLKIN_RING_BYTES BLKIN_ENDPOINT
+unset BLKIN_RING_BYTES BLKIN_ENDPOINT BLKIN_FLUSH_TIMEOUT_MS
 export BLKIN_STATS_FILE=$WORK/stats.json BLKIN_RULES=$WORK/none.rules # keys of a sink, which the agent ignores
 free_port OTLP_PORT
-conf() { printf '%s\n' '[agent]' "otlp-listen=127.0.0.1:$OTLP_PORT" "$@" >"$WORK/blkin.conf"; }
+conf() {
+    printf '%s\n' '[agent]' "otlp-listen=127.0.0.1:$OTLP_PORT" "flush-timeout-ms=${FLUSH_MS-$((15000 * PATIENCE))}" "$@" >"$WORK/blkin.conf"
+}
 # start_all NAME LINE...: starts an agent with these lines of configuration that sends spans to NAME.json.
 start_all() {
     conf send=all "endpoint=file:$WORK/$1.json" "${@:2}"
@@ -167,6 +169,15 @@ from=$(made steady)
 more 1000 || exit 1
 until=$(made steady)
 wait_for 20 agent "all spans again" has_taken || exit 1
+
+# The old collector hangs: the reload waits for flush-timeout-ms, and then reports that it has succeeded.
+free_port HANGING_PORT
+start_part hanging "$PYTHON" "$SRC/tests/collector.py" "$HANGING_PORT" hang
+FLUSH_MS=6000 conf send=all "endpoint=http://127.0.0.1:$HANGING_PORT"
+reload || fail "to a collector that hangs: $(<"$WORK/reload.log")"
+wait_for 20 agent "spans that hang" eval '[ "$(counter spans_waiting)" -gt 0 ]' || exit 1
+conf send=all "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
+"$BUILD/bin/blkin" reload --config="$WORK/blkin.conf" agent >"$WORK/reload.log" 2>&1 || fail "from it: $(<"$WORK/reload.log")"
 
 # a file as endpoint with send = slow
 conf send=slow "endpoint=file:$WORK/slow.json"

@@ -4,6 +4,7 @@
 #include "babeltrace-plugin/spans/span.h"
 #include "tools/base/json.h"
 #include "tools/base/loop.h"
+#include "tools/base/notify.h"
 #include "tools/base/totals.h"
 #include "tools/base/say.h"
 #include "tools/otlp/otlp_decode.h"
@@ -43,6 +44,8 @@ static bool export_is_interrupted(void *context)
 {
     const struct export *export = context;
 
+    if (export->is_ending) /* the loop waits meanwhile, for flush-timeout-ms at most */
+        notify("WATCHDOG=1");
     return export->is_ending;
 }
 

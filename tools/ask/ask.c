@@ -6,11 +6,13 @@
 #include "tools/base/commands.h"
 
 #include "tools/base/control.h"
+#include "tools/base/json.h"
 #include "tools/base/text.h"
 #include "tools/config/config.h"
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char status_usage[] =
@@ -27,6 +29,8 @@ static const struct {
 } services[] = {{"live", true}, {"agent", true}, {"work-root", false}};
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
+#define FLUSH_MS 5000 /* the default of flush-timeout-ms */
+
 /* A request to one named service, or to all running services. */
 struct question {
     const char *program; /* the prefix of messages */
@@ -39,6 +43,18 @@ struct question {
     int (*use)(const char *name, json_t *answer);
     const bool *is_json; /* print the answer as JSON; NULL: never */
 };
+
+/* Before a service answers a reload, it may deliver for flush-timeout-ms to its old collector. */
+static int64_t reload_ms(const char *folder, const char *name)
+{
+    struct error ignored;
+    json_t *status = control_ask(folder, name, "status", &ignored);
+    const char *set = text_in(json_object_get(status, "keys_in_force"), "flush-timeout-ms");
+    const int64_t ms = *set ? strtoll(set, NULL, 10) : FLUSH_MS;
+
+    json_decref(status);
+    return ms;
+}
 
 /* Without a name, a service that does not run is no error as long as another service answers.
  * Returns -1 for an unknown name. */
@@ -55,7 +71,9 @@ static int ask(const struct question *question)
                            : question->is_reload && !services[i].has_reload)
             continue;
         asked++;
-        answer = control_ask(question->folder, services[i].name, question->request, &error);
+        answer = control_ask_for(
+            question->folder, services[i].name, question->request,
+            question->is_reload ? reload_ms(question->folder, services[i].name) : 0, &error);
         answered += answer != NULL;
         if (answer && question->is_json && *question->is_json) {
             (void)json_dumpf(answer, stdout, JSON_INDENT(2));

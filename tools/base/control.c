@@ -115,6 +115,7 @@ static void answer_client(struct client *client)
     struct control *control = client->control;
     json_t *json = control->answer(control->context, client->request);
 
+    peer_touch(&control->peers, &client->peer); /* a reload may take longer than CLIENT_TIME_MS */
     if (!json)
         json = json_pack("{s: s+%}", "error", "there is no such request: ", client->request,
                          strlen(client->request));
@@ -313,7 +314,13 @@ static json_t *control_without_problem(json_t *answer, struct error *error)
 
 json_t *control_ask(const char *folder, const char *name, const char *request, struct error *error)
 {
-    struct control_answer answer = {.deadline_ms = clock_ms() + CLIENT_TIME_MS};
+    return control_ask_for(folder, name, request, 0, error);
+}
+
+json_t *control_ask_for(const char *folder, const char *name, const char *request, int64_t more_ms,
+                        struct error *error)
+{
+    struct control_answer answer = {.deadline_ms = clock_ms() + CLIENT_TIME_MS + more_ms};
     struct sockaddr_un address = {0};
     json_error_t where = {.line = 0};
     json_t *json = NULL;

@@ -30,6 +30,9 @@ void control_close(struct control *control);
 /* The client's side: blocks for 5 s at most. Returns NULL with error set, also for an answer that
  * is only {"error": TEXT}. */
 json_t *control_ask(const char *folder, const char *name, const char *request, struct error *error);
+/* The same with a limit of 5 s + more_ms. */
+json_t *control_ask_for(const char *folder, const char *name, const char *request, int64_t more_ms,
+                        struct error *error);
 
 /* Returns true if the service runs, even if it does not answer. Blocks for 5 s at most. */
 bool control_runs(const char *folder, const char *name);
