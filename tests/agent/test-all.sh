@@ -156,6 +156,9 @@ disks() {
 }
 start_requests # `writes` would also see the other program's records
 wait_for 20 - rings eval 'make "fast 1" && grep -qF memfd:blkin-rings. /proc/${private_pid[requests]}/maps' || exit 1
+make "late 250" && late=$ID && make "end 0"
+wait_for 20 agent "a slow trace" has_spans "$late" "3 *" || exit 1
+make "after" # the agent is to read this late span 3 s after the trace
 before=$(disks)
 make "late 100"
 has_disk() { [ "$(disks)" -gt "$before" ]; }
@@ -165,6 +168,7 @@ reload || fail "from slow to all: $(<"$WORK/reload.log")"
 is send all || fail "the status says send = $(status send)"
 make "end 200"
 wait_for 20 agent "the whole trace" has_spans "$ID" "3 *" || exit 1
+wait_for 20 agent "the late span" has_spans "$late" "4 *" || exit 1
 from=$(made steady)
 more 1000 || exit 1
 until=$(made steady)

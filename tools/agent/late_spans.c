@@ -252,7 +252,7 @@ int64_t late_spans_look(struct late_spans *late_spans)
 
     if (clock_ms() < late_spans->next_ms)
         return late_spans->next_ms;
-    if (late_spans->agent->is_stopping || late_spans->agent->all) /* send_all.h gets them */
+    if (late_spans->agent->is_stopping || agent_sends_all(late_spans->agent)) /* send_all.h does */
         return INT64_MAX;
     late_spans->next_ms = INT64_MAX;
     collected_for_each(trace, late_spans->agent->collected)
