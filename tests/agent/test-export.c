@@ -9,6 +9,7 @@
 #include "service/in_loop.h"
 #include "tools/agent/feed.h"
 #include "tools/agent/waiting.h"
+#include "tools/agent/wants.h"
 #include "tools/base/json.h"
 #include "tools/base/say.h"
 #include "work/spans.h"
@@ -305,6 +306,32 @@ TEST(test_feed_is_not_opened)
     selection_free(order.selection);
     CHECK(close_export());
     CHECK(totals.output.spans == 1 && totals.output.outcome[OUTCOME_SKIPPED] == 1);
+}
+
+/* Traces beyond the limit of open requests get no verdict, so they are not open. */
+TEST(test_too_many_requests)
+{
+    struct agent agent = {.config = to_collector,
+                          .loop = loop,
+                          .collected = collected_new(),
+                          .collected_file = "/none/all",
+                          .changed_file = "/none/changed"};
+    struct wants *wants = wants_open(&agent, &error);
+    const struct collected_trace *trace;
+    uint64_t open = 0, asked = 1200;
+
+    agent.scan_queue.max = asked;
+    for (uint64_t i = 1; i <= asked; i++) {
+        struct request *request = request_new("", "host");
+
+        CHECK(request_add(request, (struct trace_id){0, i}, 0, "slow"));
+        wants_send_for_alarms(wants, request);
+    }
+    collected_for_each(trace, agent.collected) open += trace->is_open;
+    CHECK(open < asked && open + agent.totals.incomplete_untold == asked);
+    timer_clear(loop, &agent.step);
+    wants_close(wants);
+    agent_close(&agent);
 }
 
 int main(void)

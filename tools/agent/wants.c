@@ -35,6 +35,14 @@ static void wants_note_open(struct wants *wants, const struct request *request)
     agent_save_collected(wants->agent);
 }
 
+static void wants_close_trace(struct wants *wants, struct trace_id id)
+{
+    struct collected_trace *trace = collected_find(wants->agent->collected, id);
+
+    if (trace)
+        collected_close(trace);
+}
+
 void wants_set_id(struct wants *wants, struct request *request)
 {
     (void)snprintf(request->id, sizeof(request->id), "%.100s:%d:%lu", wants->agent->host,
@@ -65,6 +73,8 @@ void wants_ask_others(struct wants *wants, struct request *request, const char *
             request->id);
         wants->agent->totals.traces_incomplete += request->count;
         wants->agent->totals.incomplete_untold += request->count;
+        for (size_t i = 0; i < request->count && !name; i++)
+            wants_close_trace(wants, request->traces[i].id); /* no verdict follows */
     } else if (!name) {
         wants_note_open(wants, request);
     }
@@ -365,14 +375,6 @@ static void wants_take_config(void *context, const char *text)
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
-
-static void wants_close_trace(struct wants *wants, struct trace_id id)
-{
-    struct collected_trace *trace = collected_find(wants->agent->collected, id);
-
-    if (trace)
-        collected_close(trace);
-}
 
 static void wants_say_verdict(const struct verdict *verdict)
 {
