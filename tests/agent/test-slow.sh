@@ -14,10 +14,13 @@ whole() { wait_for 20 agent "the three spans of $2" has_spans "$1" || { status; 
 "$BUILD/bin/blkin" agent nonsense 2>"$WORK/err"
 [ $? = 2 ] || fail "an operand: not refused"
 
-# systemd gets the message that the agent is ready
+# systemd gets the message that the agent is ready; and it keeps the rings, which can be dumped while the agent hangs
 start_notified systemd || exit 1
 NOTIFY_SOCKET=$WORK/systemd start_agent
 wait_for 20 agent "READY=1" grep -q '^READY=1' "$WORK/systemd.log" || exit 1
+kill -s STOP "${private_pid[agent]}"
+"$BUILD/bin/blkin" agent --dump="$WORK/dump.0" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"
+kill -s CONT "${private_pid[agent]}"
 stop_part agent TERM 20 || fail "exit status $? after SIGTERM"
 stop_part systemd
 

@@ -7,6 +7,7 @@
  */
 #include "dump_rings.h"
 
+#include "babeltrace-plugin/base/file.h"
 #include "tools/base/control.h"
 #include "tools/rings/dump.h"
 #include "tools/rings/ring_event.h"
@@ -121,18 +122,32 @@ static bool dump_of_process(int64_t pid, const struct dump_options *options,
     return is_well;
 }
 
+/* Returns the pid of an agent that does not answer, from its lock (control.c); 0: none runs. */
+static int64_t dump_locked_pid(const char *folder)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[256];
+    GUARD_FD int fd = -1;
+
+    (void)snprintf(path, sizeof(path), "%s/agent.lock", folder);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+}
+
 /* Returns the pid of the agent or of the fdserver; 0: neither runs. */
 static int64_t dump_pid(const struct config *config)
 {
     const char *folder = config_text(config, "runtime-dir");
     struct error ignored;
     json_t *status = control_ask(folder, "agent", "status", &ignored);
-    const int64_t pid = json_integer_value(json_object_get(status, "pid"));
+    int64_t pid = json_integer_value(json_object_get(status, "pid"));
     char fdserver[256];
 
     json_decref(status);
     (void)snprintf(fdserver, sizeof(fdserver), "%s/rings.fdserver", folder);
-    return pid > 0 ? pid : fdserver_pid(fdserver);
+    if (pid <= 0)
+        pid = fdserver_pid(fdserver);
+    return pid > 0 ? pid : dump_locked_pid(folder); /* systemd keeps the rings */
 }
 
 int dump_rings(const struct config *config, const char *folder)
@@ -142,7 +157,7 @@ int dump_rings(const struct config *config, const char *folder)
     const struct dump_options options = {folder, host, ring_clock_offset()};
     struct dump_counts counts = {.records = 0};
     unsigned left_out;
-    struct error error = {"no agent answers, and no process keeps the rings of an agent"};
+    struct error error = {"no agent runs, and no process keeps the rings of an agent"};
 
     (void)gethostname(host, sizeof(host) - 1);
     if (pid <= 0 || !dump_of_process(pid, &options, &counts, &left_out, &error)) {
