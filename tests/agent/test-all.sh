@@ -262,4 +262,13 @@ start_all unsure ring-bytes=2M
 has_no_end() { jq -e '.read.is_end | not' "$WORK/state/agent.json" >"$WORK/null"; }
 wait_for 20 agent "a state that tells a kill from an end" has_no_end || exit 1
 end_agent
+
+# The place moves also while all spans are sampled out.
+echo error >"$WORK/tail"
+start_all none "tail-sampling=$WORK/tail"
+write good 0 1000000000 200 "$WORK/good.made"
+wait_for 20 good "its first spans" has_made good 1 2>/dev/null || exit 1
+read -r place _ </proc/uptime
+wait_for 60 agent "a newer place" has_place "${place/./}0000000" || exit 1
+end_agent
 exit 0

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export.h"
 
+#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/spans/span.h"
 #include "tools/base/json.h"
 #include "tools/base/loop.h"
@@ -16,7 +17,8 @@
 #include <sys/stat.h>
 
 #define EXPORT_LOOK_MS   500 /* interval of the check for settled spans */
-#define EXPORT_PIPELINES 2   /* one for send = all, one for a scan */
+#define EXPORT_IDLE_MS   10000
+#define EXPORT_PIPELINES 2 /* one for send = all, one for a scan */
 #define EXPORT_FILE_ROOM 4096
 #define EXPORT_FILES_MAX 10000 /* the most names that are tried */
 
@@ -34,6 +36,7 @@ struct export
     struct counts before;  /* of exporters that were replaced */
     uint64_t given_before; /* the number of spans of replaced exporters, which are all settled */
     uint64_t settled;      /* export_settled() at the last look */
+    int64_t idle_ms;       /* the next call of settled() while no span waits */
     struct timer look;
     bool is_ending, has_failed;
 };
@@ -365,8 +368,11 @@ static void export_look(void *context)
     const uint64_t settled = export_settled(export);
 
     (void)export_check(export);
-    if (settled > export->settled)
+    if (settled > export->settled ||
+        (settled == export_given(export) && clock_ms() >= export->idle_ms)) {
         export->calls.settled(export->calls.context);
+        export->idle_ms = clock_ms() + EXPORT_IDLE_MS;
+    }
     export->settled = settled;
     timer_set(export->loop, &export->look, EXPORT_LOOK_MS);
 }

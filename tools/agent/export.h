@@ -23,7 +23,8 @@ struct export;
 struct export_calls {
     /* Called once, when the exporter has failed for good. */
     void (*failed)(void *context);
-    /* Called when more spans are settled: see export_settled(). */
+    /* Called when more spans are settled: see export_settled(). Also called every 10 s while none
+     * waits: all that was read may be sampled out. */
     void (*settled)(void *context);
     void *context;
 };
