@@ -65,6 +65,7 @@ write second 50000 50000 5000 "$WORK/second.made"
 wait_part first 30 && wait_part second 30 || fail "a writer"
 is rings overwritten_bytes 0 || fail "something was overwritten"
 is send all || fail "the status does not say what is sent"
+kill -s IO "${private_pid[agent]}" # as the kernel, if --dump opens a memory while the agent probes it by a lease
 [ ! -e "$WORK/stats.json" ] || fail "the agent writes the statistics file of a sink"
 is counters events_missing 0 || fail "something is missing"
 # spans that end in the past, of a thread that moves between CPUs

@@ -102,6 +102,7 @@ static size_t spans_in(const char *name)
 
 TEST(test_reopen_fails_twice)
 {
+    struct config *full = configure("file:/dev/full");
     struct pipeline pipeline = {.shared = NULL};
     struct span span = {.trace_id = 1, .id = 1};
 
@@ -119,6 +120,11 @@ TEST(test_reopen_fails_twice)
     CHECK(export_given(export) == 0 && export_settled(export) == 0);
     CHECK(!close_export() && !ended && totals.output.spans == 0);
     CHECK(unlink(place) == 0 && rename(moved, place) == 0);
+    /* an old exporter that fails at its end leaves a mark for the exit status only */
+    open_export(full);
+    add_span(1);
+    CHECK(export_change(export, to_collector, &error) && export_check(export) && !close_export());
+    config_free(full);
 }
 
 /* After a reload that fails, the agent continues the old file. It continues no other file. */

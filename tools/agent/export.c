@@ -38,7 +38,8 @@ struct export
     uint64_t settled;      /* export_settled() at the last look */
     int64_t idle_ms;       /* the next call of settled() while no span waits */
     struct timer look;
-    bool is_ending, has_failed;
+    bool is_ending, has_failed; /* the exporter has failed */
+    bool has_lost;              /* a replaced exporter has failed */
 };
 
 /* ---- callbacks of the exporter and of pipelines ---------------------------------------------- */
@@ -232,6 +233,8 @@ static bool export_open_exporter(struct export *export, const struct config *con
                    params.exporter.spool.folder ? params.exporter.spool.folder : "");
     exporter_set_live(export->shared.exporter);
     export->config = config;
+    export->has_lost |= export->has_failed;
+    export->has_failed = false;
     export->settled = export->given_before;
     return true;
 }
@@ -466,7 +469,7 @@ bool export_close(struct export *export, struct counts *totals, json_t **file)
     if (export->shared.exporter)
         export_close_exporter(export);
     export_add_account(export, totals, true);
-    is_delivered = !export->has_failed;
+    is_delivered = !export->has_failed && !export->has_lost;
     *file = is_delivered && export->file[0]
                 ? json_pack("{ss, ss}", "endpoint", export->file, "format", export->format)
                 : NULL;

@@ -25,6 +25,7 @@
 #include "tools/config/frame.h"
 #include "waiting.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -538,6 +539,7 @@ int agent_command(int argc, char *argv[])
         return status;
     }
     sampler_prepare();
+    (void)signal(SIGIO, SIG_IGN); /* comes if somebody opens a memory while the holder probes it */
     if (gethostname(agent.host, sizeof(agent.host) - 1) != 0 || !agent.host[0])
         (void)snprintf(agent.host, sizeof(agent.host), "localhost");
     status = folder_become_owner(config_text(frame->config, "state-dir"),
