@@ -130,6 +130,7 @@ TEST(test_unusable_records)
     newer[sizeof(newer) - 3] = '0' + BLKIN_FORMAT_VERSION + 1;
     (void)writer_put(&events, BLKIN_EVENT_SPAN, 1, newer, sizeof(newer));
     looked_ns = follow_look(follow);
+    CHECK(follow_done_ns(follow) + FOLLOW_OFFSET == looked_ns);
     counts = follow_counts(follow);
     CHECK(seen.events == 0 && counts.rings.damaged == 40 && counts.rings.jumps == 0);
     CHECK(counts.foreign == 2 && counts.unreadable == 1 && counts.newer == 1);

@@ -156,7 +156,8 @@ static json_t *all_place(const struct send_all *all, const struct held *held)
                                     json_pack("{sI, sI, so}", "user", (json_int_t)held->user,
                                               "number", (json_int_t)held->number, "at", at));
     }
-    return json_pack("{sI, so}", "mono_ns", (json_int_t)clock_ns(), "memories", memories);
+    return json_pack("{sI, so}", "mono_ns", (json_int_t)follow_done_ns(all->follow), "memories",
+                     memories);
 }
 
 static void all_set_place(json_t **place, json_t *value)

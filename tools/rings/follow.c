@@ -235,6 +235,11 @@ uint64_t follow_position(const struct follow *follow, const struct memory *memor
     return followed && cpu < followed->count ? followed->rings[cpu].reader.at : 0;
 }
 
+int64_t follow_done_ns(const struct follow *follow)
+{
+    return follow->done_ns;
+}
+
 static void follow_sum(struct ring_counts *sum, const struct followed *memory)
 {
     for (uint32_t i = 0; i < memory->count; i++) {

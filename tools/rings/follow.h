@@ -48,7 +48,10 @@ void follow_begin_at(struct follow *follow, const struct memory *memory, uint32_
  * memory. */
 void follow_drop(struct follow *follow, const struct memory *memory);
 
-/* Gives the events that are due. Returns the time since 1970 up to which all events were given. */
+/* Returns the time (CLOCK_MONOTONIC) up to which all events were given. */
+int64_t follow_done_ns(const struct follow *follow);
+
+/* Gives the events that are due. Returns the same time since 1970. */
 int64_t follow_look(struct follow *follow);
 
 /* Gives all events, without a grace period. Returns the same as follow_look(). */
