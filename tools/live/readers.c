@@ -7,6 +7,7 @@
 #include "tools/reader/graph.h"
 #include "viewer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -158,6 +159,44 @@ static int readers_run(const void *bytes, size_t size)
 
 const struct job readers_job = {.name = "live-reader", .run = readers_run, .ends_cleanly = true};
 
+/* ---- spools ---------------------------------------------------------------------------------- */
+
+/* Returns the folder of all spools; NULL: there is none. */
+static const char *readers_spool(const struct readers *readers)
+{
+    return json_string_value(json_object_get(readers->options.params, "spool"));
+}
+
+/* Returns whether the spool has batches. */
+static bool readers_has_spooled(const struct readers *readers, const char *file_name)
+{
+    const char *spool = readers_spool(readers);
+    const struct dirent *entry;
+    bool has_spooled = false;
+    char path[4096];
+    DIR *folder;
+
+    (void)snprintf(path, sizeof(path), "%s/live-%s", spool ? spool : "", file_name);
+    folder = spool ? opendir(path) : NULL;
+    if (!folder)
+        return false;
+    while ((entry = readdir(folder)) != NULL)
+        has_spooled |= entry->d_name[0] != '.' && strcmp(entry->d_name, "lock") != 0;
+    (void)closedir(folder);
+    return has_spooled;
+}
+
+/* Returns another reader with this spool; NULL: there is none. */
+static struct live_reader *readers_sharing(struct readers *readers, const char *file_name,
+                                           const struct live_reader *reader)
+{
+    for (struct live_reader *other = NULL; (other = readers_next(readers, other));) {
+        if (other != reader && strcmp(other->file_name, file_name) == 0)
+            return other;
+    }
+    return NULL;
+}
+
 /* ---- starting and ending a child ------------------------------------------------------------- */
 
 static void readers_set_state(struct live_reader *reader, enum reader_state state)
@@ -167,6 +206,7 @@ static void readers_set_state(struct live_reader *reader, enum reader_state stat
 }
 
 static void readers_start(void *context);
+static void readers_end_one(void *context);
 
 /* Starts a child in `ms`. While the relay daemon is away, the start waits for it. */
 static void readers_start_in(struct live_reader *reader, int64_t ms)
@@ -198,10 +238,28 @@ static bool readers_start_child(struct live_reader *reader)
     return has_started;
 }
 
+/* The session of a spool that was found at the start may come later: then its reader takes over. */
+static bool readers_waits_for_spool(struct live_reader *reader)
+{
+    struct live_reader *other = readers_sharing(reader->readers, reader->file_name, reader);
+
+    if (!other || (!other->is_gone && !reader->is_gone))
+        return false;
+    if (reader->is_gone) {
+        readers_set_state(reader, READER_ENDED);
+        return true;
+    }
+    readers_end_one(other);
+    readers_start_in(reader, READERS_RESTART_MS);
+    return true;
+}
+
 static void readers_start(void *context)
 {
     struct live_reader *reader = context;
 
+    if (readers_waits_for_spool(reader))
+        return;
     if (reader->starts == 0)
         readers_find_earlier_run(reader);
     if (!readers_reads_old_events(reader)) {
@@ -245,10 +303,19 @@ static void readers_end_one(void *context)
     }
 }
 
-/* Removes a reader whose session is gone. */
+/* Removes a reader whose session is gone. If its spool has spans, starts a child that sends them,
+ * and waits for the session meanwhile. */
 static void readers_forget(struct live_reader *reader)
 {
-    counts_add(&reader->readers->gone, &reader->before);
+    struct readers *readers = reader->readers;
+    struct live_reader *next = readers_sharing(readers, reader->file_name, reader);
+
+    reader->is_gone = !next && readers_has_spooled(readers, reader->file_name);
+    if (reader->is_gone) {
+        readers_start_later(reader);
+        return;
+    }
+    counts_add(next ? &next->before : &readers->gone, &reader->before);
     reader->is_used = false;
 }
 
@@ -440,6 +507,7 @@ static bool readers_is_followed(const struct readers *readers, const struct list
 static void readers_note_attached(struct live_reader *reader, const struct listed_session *session)
 {
     reader->is_listed = true;
+    reader->is_gone = false;
     reader->has_streams = session->streams > 0;
     if (reader->state == READER_ENDED && !reader->is_retired) /* the session is back */
         readers_start_in(reader, 0);
@@ -452,6 +520,31 @@ static void readers_note_attached(struct live_reader *reader, const struct liste
     else
         say(BK2036, "%s/%s: is read", reader->host, reader->session);
     reader->unread_since_ns = 0;
+}
+
+/* Adds readers that send what earlier runs have spooled for sessions that are gone. */
+static void readers_look_for_spools(struct readers *readers)
+{
+    const char *spool = readers_spool(readers);
+    const struct dirent *entry;
+    struct live_reader *reader;
+    DIR *folder;
+
+    readers->has_looked_for_spools = true;
+    folder = spool ? opendir(spool) : NULL;
+    if (!folder)
+        return;
+    while ((entry = readdir(folder)) != NULL) {
+        const char *name = entry->d_name + 5;
+
+        if (strncmp(entry->d_name, "live-", 5) != 0 || strlen(name) >= sizeof(reader->file_name) ||
+            readers_sharing(readers, name, NULL) || !readers_has_spooled(readers, name) ||
+            (reader = readers_add(readers, "-", name)) == NULL)
+            continue;
+        (void)snprintf(reader->file_name, sizeof(reader->file_name), "%s", name);
+        reader->is_gone = true;
+    }
+    (void)closedir(folder);
 }
 
 void readers_listed(struct readers *readers, const struct listing *listing)
@@ -471,11 +564,15 @@ void readers_listed(struct readers *readers, const struct listing *listing)
         if (reader)
             readers_note_attached(reader, session);
     }
+    if (!readers->has_looked_for_spools)
+        readers_look_for_spools(readers);
     for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
         if (reader->is_listed || (reader->is_own && !reader->is_retired))
             continue;
-        if (reader->was_listed)
-            continue; /* the next listing decides */
+        if (reader->was_listed) /* the next listing decides */
+            continue;
+        if (reader->is_gone && readers_has_spooled(readers, reader->file_name))
+            continue;
         readers_end_one(reader);
         if (reader->state == READER_ENDED)
             readers_forget(reader);

@@ -46,12 +46,13 @@ struct readers;
 struct live_reader {
     struct readers *readers;
     char host[256], session[256];
-    char file_name[48]; /* the prefix of its files in the runtime folder */
+    char file_name[48]; /* of its spool, and the prefix of its files in the runtime folder */
     bool is_used, is_own, is_attached;
     bool is_listed, was_listed; /* in the last listing, and in the one before */
     bool has_streams;           /* the last listing has streams of the session */
     bool is_retired;            /* the session stalled: no restart */
     bool is_renewed;            /* restarts with new parameters */
+    bool is_gone;               /* the session is gone: the child sends what the spool has */
     unsigned death_points;      /* for deaths in a row without progress: see DEATH_POINTS_MAX */
     int64_t read_ns;            /* the latest trace time of all children */
     int64_t began_ns;           /* the start of a child that skips older events; 0: none skips */
@@ -83,7 +84,7 @@ struct readers {
     struct counts gone;        /* sums of readers whose session is gone */
     uint64_t died, lost_spans; /* readers that died, and undelivered spans in them */
     unsigned starts;           /* starts with the current endpoint */
-    bool relay_is_up, is_ending, was_full;
+    bool relay_is_up, is_ending, was_full, has_looked_for_spools;
     struct timer look;
 };
 

@@ -184,8 +184,9 @@ static json_t *readers_json_of(const struct live_reader *reader)
     (void)snprintf(name, sizeof(name), "%s/%s", reader->host, reader->session);
     return json_pack(
         "{ss%, ss, sb, sb, so, sI, sI, so, so}", "session", name, strlen(name), "state",
-        reader->state == READER_RUNNING && !reader->is_attached ? "no such session yet"
-                                                                : states[reader->state],
+        reader->state != READER_RUNNING || reader->is_attached ? states[reader->state]
+        : reader->is_gone                                      ? "sending its spool"
+                                                               : "no such session yet",
         "own", reader->is_own, "attached", reader->is_attached, "since",
         json_time(reader->since_ns), "pid", (json_int_t)reader->child.pid, "starts",
         (json_int_t)reader->starts, "trace_time", json_time(reader->now.counts.input.trace_time_ns),
