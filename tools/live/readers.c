@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* A restarted child that reads the same events may die again, for example of a corrupted packet.
  * Each death in a row without progress adds points: few for SIGKILL, which usually comes from
@@ -161,31 +163,6 @@ const struct job readers_job = {.name = "live-reader", .run = readers_run, .ends
 
 /* ---- spools ---------------------------------------------------------------------------------- */
 
-/* Returns the folder of all spools; NULL: there is none. */
-static const char *readers_spool(const struct readers *readers)
-{
-    return json_string_value(json_object_get(readers->options.params, "spool"));
-}
-
-/* Returns whether the spool has batches. */
-static bool readers_has_spooled(const struct readers *readers, const char *file_name)
-{
-    const char *spool = readers_spool(readers);
-    const struct dirent *entry;
-    bool has_spooled = false;
-    char path[4096];
-    DIR *folder;
-
-    (void)snprintf(path, sizeof(path), "%s/live-%s", spool ? spool : "", file_name);
-    folder = spool ? opendir(path) : NULL;
-    if (!folder)
-        return false;
-    while ((entry = readdir(folder)) != NULL)
-        has_spooled |= entry->d_name[0] != '.' && strcmp(entry->d_name, "lock") != 0;
-    (void)closedir(folder);
-    return has_spooled;
-}
-
 /* Returns another reader with this spool; NULL: there is none. */
 static struct live_reader *readers_sharing(struct readers *readers, const char *file_name,
                                            const struct live_reader *reader)
@@ -195,6 +172,13 @@ static struct live_reader *readers_sharing(struct readers *readers, const char *
             return other;
     }
     return NULL;
+}
+
+/* Returns whether a reader whose session is gone still sends what its spool has, by its account. */
+static bool readers_sends(const struct live_reader *reader)
+{
+    return reader->is_gone && reader->state != READER_ENDED &&
+           (!reader->now.pid || reader->now.counts.output.spool.waiting);
 }
 
 /* ---- starting and ending a child ------------------------------------------------------------- */
@@ -310,7 +294,7 @@ static void readers_forget(struct live_reader *reader)
     struct readers *readers = reader->readers;
     struct live_reader *next = readers_sharing(readers, reader->file_name, reader);
 
-    reader->is_gone = !next && readers_has_spooled(readers, reader->file_name);
+    reader->is_gone = !next && reader->before.output.spool.waiting;
     if (reader->is_gone) {
         readers_start_later(reader);
         return;
@@ -522,29 +506,44 @@ static void readers_note_attached(struct live_reader *reader, const struct liste
     reader->unread_since_ns = 0;
 }
 
+/* Returns whether the folder of a spool has batches. */
+static bool readers_has_batches(int spool, const char *name)
+{
+    const int fd = openat(spool, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    bool has_batches = false;
+
+    while (folder && (entry = readdir(folder)) != NULL)
+        has_batches |= entry->d_name[0] != '.' && strcmp(entry->d_name, "lock") != 0;
+    if (folder)
+        (void)closedir(folder);
+    else if (fd >= 0)
+        (void)close(fd);
+    return has_batches;
+}
+
 /* Adds readers that send what earlier runs have spooled for sessions that are gone. */
 static void readers_look_for_spools(struct readers *readers)
 {
-    const char *spool = readers_spool(readers);
+    const char *spool = json_string_value(json_object_get(readers->options.params, "spool"));
+    DIR *folder = spool ? opendir(spool) : NULL;
     const struct dirent *entry;
     struct live_reader *reader;
-    DIR *folder;
 
-    readers->has_looked_for_spools = true;
-    folder = spool ? opendir(spool) : NULL;
-    if (!folder)
-        return;
-    while ((entry = readdir(folder)) != NULL) {
+    while (folder && (entry = readdir(folder)) != NULL) {
         const char *name = entry->d_name + 5;
 
         if (strncmp(entry->d_name, "live-", 5) != 0 || strlen(name) >= sizeof(reader->file_name) ||
-            readers_sharing(readers, name, NULL) || !readers_has_spooled(readers, name) ||
+            readers_sharing(readers, name, NULL) ||
+            !readers_has_batches(dirfd(folder), entry->d_name) ||
             (reader = readers_add(readers, "-", name)) == NULL)
             continue;
         (void)snprintf(reader->file_name, sizeof(reader->file_name), "%s", name);
         reader->is_gone = true;
     }
-    (void)closedir(folder);
+    if (folder)
+        (void)closedir(folder);
 }
 
 void readers_listed(struct readers *readers, const struct listing *listing)
@@ -566,13 +565,12 @@ void readers_listed(struct readers *readers, const struct listing *listing)
     }
     if (!readers->has_looked_for_spools)
         readers_look_for_spools(readers);
+    readers->has_looked_for_spools = true;
     for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
         if (reader->is_listed || (reader->is_own && !reader->is_retired))
             continue;
-        if (reader->was_listed) /* the next listing decides */
-            continue;
-        if (reader->is_gone && readers_has_spooled(readers, reader->file_name))
-            continue;
+        if (reader->was_listed || readers_sends(reader))
+            continue; /* the next listing decides */
         readers_end_one(reader);
         if (reader->state == READER_ENDED)
             readers_forget(reader);
