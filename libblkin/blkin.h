@@ -162,11 +162,11 @@ BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
  * Sets how the traces that this process starts are sampled: "always", "never", "ratio=0.01",
  * "rate=100" (traces per second). Optional parts follow: rules for names of root spans, the least
  * severity of annotations, a level of usage: "ratio=0.01,scrub:never,severity=notice,usage=2".
- * A trace that arrives with a decision keeps it. The environment variable BLKIN_SAMPLING and a
- * file set the policy, too: see doc/library.md. blkin_init() or the first span reads both, so a
- * call after blkin_init() overrides both. A file that changes later overrides the call. Returns 0,
- * or -EINVAL for NULL or a text that is no policy: the policy then stays. Takes a lock: not for
- * signal handlers.
+ * At most 32 rules; a name has at most 63 bytes, the text less than 1024. A trace that arrives
+ * with a decision keeps it. The environment variable BLKIN_SAMPLING and a file set the policy, too:
+ * see doc/library.md. blkin_init() or the first span reads both, so a call after blkin_init()
+ * overrides both. A file that changes later overrides the call. Returns 0, or -EINVAL for NULL or a
+ * text that is no policy: the policy then stays. Takes a lock: not for signal handlers.
  */
 BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
 
@@ -206,8 +206,8 @@ static inline int blkin_is_on(void);
 
 /*
  * Begins a span below another span of this process, or a new trace if parent is NULL. The parent
- * may have ended. A child is not recorded below a root that began while neither an agent nor a
- * session recorded: that root has no trace id.
+ * may have ended. A child is not recorded below a root that this function began while neither an
+ * agent nor a session recorded: that root has no trace id.
  */
 static inline void blkin_span_begin(struct blkin_span *span, const char *name, enum blkin_kind kind,
                                     const struct blkin_span *parent);
@@ -288,8 +288,9 @@ static inline void blkin_span_link(struct blkin_span *span, const struct blkin_c
 
 /*
  * Keeps the whole trace, even if it was fast: the span raises an alarm at its end, like a slow one.
- * The alarm has `why` as its reason, 120 bytes at most. The limit max= applies to this alarm, too:
- * see blkin_set_slow(). Only the first call has an effect.
+ * The alarm has `why` as its reason, 120 bytes at most. The span, or its innermost open step, has
+ * the same text as the tag blkin.keep. Without room for the tag, the alarm's reason is "keep". The
+ * limit max= applies to this alarm, too: see blkin_set_slow(). Only the first call has an effect.
  */
 static inline void blkin_span_keep(struct blkin_span *span, const char *why);
 

@@ -53,7 +53,8 @@ struct blkin_context;
  * Opens the library, and loads LTTng's provider if a session daemon runs or BLKIN_LTTNG=yes is set.
  * Call this function once, early, from main(), before threads start: it takes a lock, and no other
  * thread may fork meanwhile. Registering with a session daemon takes a few ms, 1 s at most, or 3 s
- * if there are threads. A busy agent takes up to 0.3 s.
+ * if there are threads. A busy agent takes up to 0.3 s. A program that does not find the folder of
+ * the agent's socket now never looks for an agent again.
  *
  * Without this call, a program with the shared library loads LTTng before main() under the same
  * conditions. Its first record then waits only 5 ms for the agent. A program with libblkin.a, or

@@ -188,7 +188,8 @@ static bool read_rule(struct tail_rule *rule, struct text line, const char *path
     return error_set(
         error,
         "\"%.300s\", line %u: \"%.200s\": expected [SERVICE[:NAME]] and one of error, \"> "
-        "20ms\", \"> p99\", \"rare 100\", \"tag KEY[=VALUE]\" or 1/1000; or incomplete",
+        "20ms\", \"rare 100\", \"tag KEY[=VALUE]\" or 1/1000; or SERVICE[:NAME] > p99; or "
+        "incomplete",
         path, number, rule->text);
 }
 

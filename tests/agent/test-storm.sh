@@ -144,4 +144,6 @@ keep_last 6 asker-1 10000
 wait_for 30 agent "the second answer" answered 6 asker-1 || exit 1
 jq -e '.error | contains("keep-minute-bytes")' "$WORK/answer" >/dev/null ||
     fail "the second answer lacks the key: $(<"$WORK/answer")"
+[ "$(total windows_refused)" = 1 ] && grep -q '^BK4035 .*the last [0-9.]* s are not sent.*asker-1' "$WORK/agent.log" ||
+    fail "the refusal is not counted, or not logged"
 [ "$(all_spans)" -eq "$spans" ] || fail "more was sent than a minute may have"

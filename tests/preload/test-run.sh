@@ -232,6 +232,11 @@ wait_for 20 - "a program that has served nobody" is_program $untold tail blkin-p
 doctor $untold program.lttng note "process $untold (tail) has not loaded LTTng: no lttng-sessiond runs*"
 doctor $untold program.rings note "process $untold (tail) has no rings: there is no /run/blkin/rings/socket*"
 doctor $plain program.preloaded bad "process $plain (tail) was not started by \`blkin run\`*--print"
+LD_PRELOAD=$BUILD/lib/libblkin.so tail -f /dev/null &
+linked=$!
+wait_for 20 - "a program with libblkin" is_program $linked tail libblkin.so || exit 1
+doctor $linked program.preloaded ok "process $linked (tail) calls libblkin itself*"
+doctor $linked program.rings note "process $linked (tail) has no rings: there is no /run/blkin/rings/socket*"
 doctor 4194304 program.preloaded bad "there is no process 4194304*"
 [ "$("$blkin" doctor --pid=x 2>&1)" = "blkin doctor: expected the number of a process: --pid=1234" ] || fail "--pid=x"
 if [ -e static ]; then

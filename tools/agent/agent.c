@@ -58,6 +58,7 @@ static const struct total own[] = {
         "reports it."),
     OWN(halves_dropped,
         "Halves of requests between servers for which there was no room or no memory."),
+    OWN(windows_refused, "Requests for the last seconds that keep-minute-bytes refused."),
     OWN(rings_grown, "Times that programs got larger rings."),
     OWN(traces_skipped, "Traces that are not looked for again, as the agent crashed twice while it "
                         "looked for them."),

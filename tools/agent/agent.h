@@ -52,6 +52,7 @@ struct agent_totals {
     uint64_t incomplete_untold; /* incomplete traces that no span reports: too many open requests */
     uint64_t traces_apart;      /* reports (spans) that a part of the request is a separate trace */
     uint64_t halves_dropped;    /* halves of requests (joins.h): there was no room or no memory */
+    uint64_t windows_refused;   /* for lack of bytes (keep-minute-bytes) */
     uint64_t rings_grown;
     uint64_t traces_skipped; /* after two crashes during their scans: see deaths.h */
     /* after two crashes at one place, or overwritten before the agent started again: see

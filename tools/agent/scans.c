@@ -273,6 +273,19 @@ static int64_t scans_later_ms(int64_t one_ms, int64_t other_ms)
     return one_ms > other_ms ? one_ms : other_ms;
 }
 
+/* There are no bytes left of keep-minute-bytes. Nobody reads the answer to a rule of host-filters,
+ * so the log has the refusal, too. */
+static void scans_refuse_windows(struct scans *scans, const struct request *requests)
+{
+    for (const struct request *r = requests; r; r = r->next) {
+        scans->agent->totals.windows_refused++;
+        say(BK4035, "the last %.1f s are not sent%s%s: keep-minute-bytes has no bytes left; for %s",
+            (double)r->last_ms / 1000, r->why[0] ? ": " : "", r->why, r->host);
+    }
+    wants_answer(scans->agent->wants, requests, NULL, NULL,
+                 "has no bytes left of keep-minute-bytes: try again in a minute");
+}
+
 /* Starts the next scan. Requests that name traces come before windows, as their records are
  * overwritten soon. Windows come first if a look waits, or if one has waited for LAST_WAITS_MS. */
 static void scans_take(struct scans *scans, int64_t now_ms, int64_t named_ms, int64_t last_ms)
@@ -287,8 +300,7 @@ static void scans_take(struct scans *scans, int64_t now_ms, int64_t named_ms, in
         scans_start(scans, requests);
         return;
     }
-    wants_answer(scans->agent->wants, requests, NULL, NULL,
-                 "has no bytes left of keep-minute-bytes: try again in a minute");
+    scans_refuse_windows(scans, requests);
     requests_free(requests);
 }
 

@@ -191,15 +191,8 @@ static bool value_text(const json_t *value, char *text, size_t size)
 
 static void put_name(const char *name, int indent)
 {
-    char shown[64];
-
-    (void)snprintf(shown, sizeof(shown), "%s", name);
-    for (char *c = shown; *c; c++) {
-        if (*c == '_')
-            *c = ' ';
-    }
     put_spaces((size_t)indent);
-    put_text(shown, sizeof(shown));
+    put_text(name, 64);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

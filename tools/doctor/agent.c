@@ -80,8 +80,8 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
         saw(LEVEL_NOTE, "cluster.away",
             "hosts that are away: %s: traces are incomplete "
             "without them" MEND
-            "start the agent there; if the host will not come back: mosquitto_pub -r -n "
-            "-t blkin/HOST/state",
+            "start the agent there; if the host will not come back, as the broker's user "
+            "blkin-admin: mosquitto_pub -r -n -t blkin/HOST/state",
             names);
 }
 

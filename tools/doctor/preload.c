@@ -162,6 +162,20 @@ static bool is_secure(const struct process *process)
     "rights: ld.so ignores LD_PRELOAD then, and the program is not traced"
 #define MEND_SECURE "start its first process as one user: User= in the unit, or setpriv --reuid"
 
+static bool has_mapped(const struct process *process, const char *file)
+{
+    struct process other = *process;
+
+    other.provider[0] = '\0';
+    return process_find_libraries(&other, PRELOAD_MAPPED, file) && other.provider[0];
+}
+
+/* Returns whether the program itself calls libblkin. With libblkin.a, only its rings show that. */
+static bool calls_libblkin(const struct process *process)
+{
+    return has_mapped(process, LIBRARY_FILE) || has_mapped(process, RINGS_MEMORY);
+}
+
 /* Explains why the process has not loaded the library. */
 static void preload_explain(const struct process *process)
 {
@@ -170,7 +184,11 @@ static void preload_explain(const struct process *process)
     struct error error;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);
-    if (!has_variable(process, list) && is_child_of_traced(process, &parent))
+    if (!has_variable(process, list) && calls_libblkin(process))
+        saw(LEVEL_OK, "program.preloaded",
+            "process %d (%s) calls libblkin itself, and was not started by `blkin run`",
+            PROCESS_NAMED(process));
+    else if (!has_variable(process, list) && is_child_of_traced(process, &parent))
         saw(LEVEL_BAD, "program.preloaded", "process %d (%s) " WHY_CLEARED MEND MEND_CLEARED,
             PROCESS_NAMED(process), (int)parent.pid);
     else if (!has_variable(process, list))
@@ -225,14 +243,6 @@ static bool has_run_key(const struct process *process, const char *key)
     char text[PRELOAD_CONFIG_MAX];
 
     return process_variable(process->pid, "BLKIN_RUN", text, sizeof(text)) && strstr(text, key);
-}
-
-static bool has_mapped(const struct process *process, const char *file)
-{
-    struct process other = *process;
-
-    other.provider[0] = '\0';
-    return process_find_libraries(&other, PRELOAD_MAPPED, file) && other.provider[0];
 }
 
 /* Returns whether the process can reach the agent's socket for rings. */
@@ -350,7 +360,7 @@ void check_preload(const struct doctor *doctor)
     tell_of_untraced(&search);
     if (doctor->pid) {
         look_at_wanted(&search);
-        if (search.wanted.library[0] && !search.is_hidden)
+        if (!search.is_hidden && (search.wanted.library[0] || calls_libblkin(&search.wanted)))
             check_parts(doctor, &search.wanted);
     } else if (search.traced.count > 0) {
         saw(LEVEL_OK, "program.preloaded",

@@ -40,7 +40,8 @@ static const struct total own[] = {
     SAMPLER_OWN("samples", read.samples, "Samples of this host that were read, of all instances."),
     SAMPLER_OWN("held_back", filtered.held_back, "Samples that filters have held back."),
     SAMPLER_OWN("crossings", filtered.crossings, "Crossings of thresholds with keep."),
-    SAMPLER_OWN("keeps_asked", keeps_asked, "Crossings after which the last seconds are kept."),
+    SAMPLER_OWN("keeps_asked", keeps_asked,
+                "Crossings after which the last seconds are requested."),
     SAMPLER_OWN("keeps_joined", keeps_joined, "Crossings that were merged with another one."),
     SAMPLER_OWN("keeps_not_taken", keeps_not_taken,
                 "Crossings after which the last seconds were not kept."),
@@ -406,7 +407,7 @@ static void sampler_keep_requested(void *context)
     (void)pthread_mutex_unlock(&sampler->lock);
     is_taken = sampler->keep(sampler->context, last_ms > 0 ? last_ms : 1, why, &error);
     if (is_taken)
-        say(BK5022, "%s: the last seconds are kept", why);
+        say(BK5022, "%s: the last seconds are requested", why);
     else
         say(BK5020, "%s: the last seconds are not kept: %s", why, error.text);
     LOCK_GUARD(&sampler->lock);
