@@ -103,7 +103,7 @@ for line in "blkin_spans_accepted_total $spans" 'blkin_session_active 1' 'blkin_
     wait_for 20 live "on the page: $line" page_says "$line" || exit 1
 done
 status_says() { "$blkin" status --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" >"$WORK/readable" && grep -q "$1" "$WORK/readable"; }
-wait_for 20 live "blkin status" status_says "spans accepted *$spans" || fail "status: $(cat "$WORK/readable")"
+wait_for 20 live "blkin status" status_says "spans_accepted *$spans" || fail "status: $(cat "$WORK/readable")"
 
 # a child has no privilege, and secrets stay secret
 reader=$(status '.readers[0].pid')

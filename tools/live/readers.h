@@ -120,7 +120,7 @@ unsigned readers_running(struct readers *readers);
 json_t *readers_json(struct readers *readers);
 json_t *readers_statistics(struct readers *readers); /* an array, for `blkin stat` */
 
-/* ---- shared by readers.c and readers_account.c ---- */
+/* ---- shared by readers.c, readers_child.c and readers_account.c ---- */
 
 #define READERS_PATH_SIZE 192
 
@@ -136,6 +136,10 @@ static inline struct live_reader *readers_next(struct readers *readers, struct l
 /* FOLDER/live-HOST-SESSION-HASH.END */
 const char *readers_path_of(const struct live_reader *reader, const char *end,
                             char path[READERS_PATH_SIZE]);
+
+/* Returns the order of the next child. NULL: out of memory. reads_old_events: from the session's
+ * first packet, or only new events. */
+json_t *readers_order(const struct live_reader *reader, bool reads_old_events);
 
 void readers_read_account(struct live_reader *reader);
 

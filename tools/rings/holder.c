@@ -1,57 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "holder.h"
+#include "holder_parts.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/unix_socket.h"
-#include "fdstore.h"
 #include "shares.h"
 #include "users.h"
 
-#include <errno.h>
-#include <linux/sockios.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#define HOLDER_TICK_MS     1000
-#define HOLDER_OFTEN_MS    100
-#define HOLDER_GROW_MS     60000
-#define HOLDER_STEP_BYTES  RING_HUGE /* filled in one step, which takes some ms */
-#define HOLDER_CLIENTS_MAX 4096
-#define HOLDER_SHARES      16 /* a payer may have 1/16 of the clients */
-
-/*
- * A program that asks for a memory. The kernel counts an unread descriptor as the sender's. So
- * clients are limited: programs that never read must not use up the descriptors of this process.
- */
-struct holder_client {
-    struct holder *holder;
-    struct watched watched;
-    struct listener_peer peer; /* always busy: the program may not have read the message */
-    uint32_t user;
-    bool is_unwatched; /* it has asked again or hung up, but has not read the message */
-};
-
-struct holder {
-    struct loop *loop;
-    struct holder_options options;
-    struct holder_callbacks callbacks;
-    struct unix_socket socket;
-    struct accepting accepting;
-    struct timer tick, often;
-    unsigned rules_known; /* see held_refresh_rules() */
-    struct held *memories;
-    struct held *making; /* memories that are being filled: no program has them */
-    struct timer make;
-    int64_t grow_ms; /* after a failure: the earliest time of the next attempt */
-    struct fdstore store;
-    struct listener_peers clients; /* struct holder_client */
-    struct payers payers;
-    uint32_t unknown_user; /* see users.h */
-    struct holder_counts counts;
-};
+#define HOLDER_TICK_MS    1000
+#define HOLDER_OFTEN_MS   100
+#define HOLDER_GROW_MS    60000
+#define HOLDER_STEP_BYTES RING_HUGE /* filled in one step, which takes some ms */
 
 /* ---- the memories ---------------------------------------------------------------------------- */
 
@@ -288,8 +248,7 @@ static void holder_store(struct holder *holder, struct held *held)
     held->is_stored = fdstore_put(&holder->store, held->memory.fd, held->user, held->number);
 }
 
-/* Stores a memory before a program gets it, so that the next process has it, too. */
-static struct held *holder_memory_for(struct holder *holder, uint32_t user)
+struct held *holder_memory_for(struct holder *holder, uint32_t user)
 {
     struct held *held = held_find(holder->memories, user);
 
@@ -349,115 +308,6 @@ static void holder_store_all(void *context)
     holder_use_taken_over(holder);
 }
 
-/* ---- clients --------------------------------------------------------------------------------- */
-
-static bool holder_has_unread(const struct holder_client *client)
-{
-    int bytes = 0;
-
-    return ioctl(client->watched.fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
-}
-
-static void holder_end_client(struct holder_client *client)
-{
-    struct holder *holder = client->holder;
-
-    peers_remove(&holder->clients, &client->peer);
-    if (!client->is_unwatched)
-        loop_unwatch(holder->loop, &client->watched);
-    (void)close(client->watched.fd);
-    free(client);
-}
-
-static void holder_hang_up(struct listener_peer *peer)
-{
-    peer->sender->hung_up++;
-    holder_end_client(caa_container_of(peer, struct holder_client, peer));
-}
-
-/* NULL: out of memory. */
-static struct payer *holder_payer(struct holder *holder, uint32_t user)
-{
-    const struct held *held = held_find(holder->memories, user);
-    char name[PAYER_NAME_MAX];
-
-    payer_set_user(name, held ? held->payer : users_owner(user));
-    return payers_get(&holder->payers, name);
-}
-
-/* Returns false if the program was given no memory. */
-static bool holder_answer(struct holder *holder, int fd, uint32_t user, struct payer *payer)
-{
-    const bool is_unknown = user == holder->unknown_user;
-    const bool may_ask =
-        !is_unknown && payer && payer->sender.connections < holder->clients.most / HOLDER_SHARES;
-    struct held *held = may_ask ? holder_memory_for(holder, user) : NULL;
-    const bool is_given = held && memory_send(&held->memory, fd);
-    const bool is_refused = !is_given && !(held && (errno == EPIPE || errno == ECONNRESET));
-
-    if (is_given)
-        held->given_ms = clock_ms();
-    if (payer)
-        payer->refused += is_refused;
-    holder->counts.unknown += is_unknown;
-    holder->counts.given += is_given;
-    holder->counts.refused += is_refused;
-    return is_given;
-}
-
-/* Called when the program asks again, perhaps as another user, or has hung up. */
-static void holder_client_ready(void *context)
-{
-    struct holder_client *client = context;
-
-    if (!holder_has_unread(client)) {
-        if (!unix_socket_sender(client->watched.fd, &client->user) ||
-            !holder_answer(client->holder, client->watched.fd, client->user,
-                           holder_payer(client->holder, client->user)))
-            holder_end_client(client);
-        return;
-    }
-    loop_unwatch(client->holder->loop, &client->watched);
-    client->is_unwatched = true; /* until holder_tick() finds that it has read the message */
-}
-
-static bool holder_serve(struct holder *holder, int fd)
-{
-    struct ucred who;
-    socklen_t length = sizeof(who);
-    struct holder_client *client = calloc(1, sizeof(*client));
-    struct payer *payer = NULL;
-    bool has_room;
-
-    if (client && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0)
-        payer = holder_payer(holder, who.uid);
-    has_room = payer && peers_make_room(&holder->clients, &payer->sender);
-    if (payer)
-        payer->refused += !has_room;
-    if (!has_room || !holder_answer(holder, fd, who.uid, payer)) {
-        free(client);
-        return false;
-    }
-    *client = (struct holder_client){
-        .holder = holder,
-        .watched = {.fd = fd, .events = POLLIN, .ready = holder_client_ready, .context = client},
-        .user = who.uid};
-    peers_add(&holder->clients, &client->peer, fd, &payer->sender);
-    client->peer.is_busy = true;
-    loop_watch(holder->loop, &client->watched);
-    return true;
-}
-
-static void holder_accept(void *context, int fd, const union peer_address *from, socklen_t length)
-{
-    struct holder *holder = context;
-
-    (void)from;
-    (void)length;
-    if (!holder_serve(holder, fd))
-        (void)close(fd);
-}
-
 /* ---- once a second --------------------------------------------------------------------------- */
 
 static void holder_look_at_memories(struct holder *holder)
@@ -481,15 +331,8 @@ static void holder_look_at_memories(struct holder *holder)
 static void holder_tick(void *context)
 {
     struct holder *holder = context;
-    struct holder_client *client;
 
-    cds_list_for_each_entry(client, &holder->clients.list, peer.in_list)
-    {
-        if (client->is_unwatched && !holder_has_unread(client)) {
-            client->is_unwatched = false;
-            loop_watch(holder->loop, &client->watched);
-        }
-    }
+    holder_clients_look(holder);
     holder_look_at_memories(holder);
     holder_resize(holder);
     fdstore_look(&holder->store);
@@ -510,21 +353,6 @@ static void holder_look_often(void *context)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Returns the most clients. Unread messages of former clients count as descriptors, too. */
-static unsigned holder_clients_max(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return HOLDER_SHARES;
-    return limit.rlim_cur / 8 < HOLDER_CLIENTS_MAX ? (unsigned)(limit.rlim_cur / 8)
-                                                   : HOLDER_CLIENTS_MAX;
-}
-
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error)
 {
@@ -542,11 +370,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->loop = loop;
     holder->options = *options;
     holder->callbacks = *callbacks;
-    holder->clients = (struct listener_peers){
-        .most = holder_clients_max(), .spares_busy = true, .hang_up = holder_hang_up};
-    peers_begin(&holder->clients);
-    holder->payers = (struct payers){.most = HOLDER_CLIENTS_MAX, .size = sizeof(struct payer)};
-    payers_begin(&holder->payers);
+    holder_clients_begin(holder);
     holder->unknown_user = users_unknown();
     holder->store = (struct fdstore){.loop = loop,
                                      .path = options->fdserver,
@@ -558,8 +382,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder_look_often(holder);
     fdstore_open(&holder->store);
     holder_use_taken_over(holder);
-    holder->accepting = (struct accepting){.take_connection = holder_accept, .context = holder};
-    accepting_begin(&holder->accepting, loop, holder->socket.fd);
+    holder_clients_accept(holder);
     holder->make = (struct timer){.due = holder_make_more, .context = holder};
     holder->tick = (struct timer){.due = holder_tick, .context = holder};
     timer_set(loop, &holder->tick, HOLDER_TICK_MS);
@@ -576,17 +399,12 @@ void holder_reload(struct holder *holder, const struct holder_options *options)
 
 void holder_close(struct holder *holder)
 {
-    struct holder_client *client, *next_client;
-
     if (!holder)
         return;
     timer_clear(holder->loop, &holder->tick);
     timer_clear(holder->loop, &holder->often);
     holder_drop_making(holder);
-    accepting_end(&holder->accepting);
-    cds_list_for_each_entry_safe(client, next_client, &holder->clients.list, peer.in_list)
-        holder_end_client(client);
-    payers_end(&holder->payers);
+    holder_clients_end(holder);
     for (struct held *held = holder->memories, *next; held; held = next) {
         next = held->next;
         /* then holder_drop() does not remove the memory from systemd's store */
@@ -609,11 +427,6 @@ struct holder_counts holder_counts(const struct holder *holder)
                        (counts.may_be_stored && (getenv("FDSTORE") || counts.taken_over > 0));
     counts.users = held_users(holder->memories);
     return counts;
-}
-
-const struct payers *holder_payers(const struct holder *holder)
-{
-    return &holder->payers;
 }
 
 struct held *holder_first(const struct holder *holder)
