@@ -98,8 +98,7 @@ static void holder_client_ready(void *context)
         return;
     }
     loop_unwatch(client->holder->loop, &client->watched);
-    client->is_unwatched =
-        true; /* until holder_clients_look() finds that it has read the message */
+    client->is_unwatched = true; /* until it has read the message: see holder_clients_look() */
 }
 
 static bool holder_serve(struct holder *holder, int fd)

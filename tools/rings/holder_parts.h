@@ -33,7 +33,7 @@ struct holder {
  * next process has it, too. NULL: refused, or not stored. */
 struct held *holder_memory_for(struct holder *holder, uint32_t user);
 
-/* Raises the limit of descriptors. */
+/* Call this before memories are taken over: it raises the limit of descriptors. */
 void holder_clients_begin(struct holder *holder);
 /* Accepts connections at holder->socket. */
 void holder_clients_accept(struct holder *holder);
